@@ -1,0 +1,72 @@
+"""A batch: many events of one publisher, one depth and one namespace in one frame.
+
+    key  = depth byte | '~' | namespace | 0x00
+    body = [version, publisher id, source, [topic, ...], [event, ...]]
+    event = [topic index, sequence, time, session id, cause, payload]
+
+Subscribers decode batches from the first version on; publishers send none yet. An event
+that arrives so is the same event in every respect.
+
+This module decides what a batch may hold; it knows nothing of when one is worth sending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+
+from .errors import DecodeError, VersionMismatch
+from .events import VERSION, Event, check_envelope, split_key, unpack
+from .limits import BATCH_EVENTS
+from .topics import BATCH_MARK, DEPTH_BYTES, is_topic, namespace
+
+
+def encode_batch(events: Sequence[Event]) -> bytes:
+    """One frame of ``events``, which share publisher, source, depth and namespace (taken as checked)."""
+    first = events[0]
+    topics = list(dict.fromkeys(event.topic for event in events))
+    index = {topic: position for position, topic in enumerate(topics)}
+    rows = []
+    for event in events:
+        _, _, sequence, time_ns, session_id, _, cause, payload = event.fields
+        content = payload if event.claim is None else payload.fields()
+        rows.append([index[event.topic], sequence, time_ns, session_id, cause, content])
+    body = [VERSION, first.fields[1], first.source, topics, rows]
+    key = DEPTH_BYTES[first.depth] + BATCH_MARK + namespace(first.topic).encode() + b"\0"
+    return key + bytes(msgpack.packb(body, use_bin_type=True))
+
+
+def decode_batch(frame: bytes) -> list[Event]:
+    """The events of a batch in order; raises :class:`DecodeError` and then delivers none of them."""
+    key, start = split_key(frame)
+    if not key.name.startswith(BATCH_MARK):
+        raise DecodeError("key", f"{key.name[:300]!r} is not a batch channel")
+    channel = key.name[1:].decode("ascii", "replace")
+    publisher, source, topics, rows = _check_body(unpack(frame[start:]))
+    for topic in topics:
+        if type(topic) is not str or not is_topic(topic) or namespace(topic) != channel:
+            raise DecodeError("batch", f"{repr(topic)[:300]} is not a topic of channel {channel!r}")
+    events = []
+    for row in rows:
+        if type(row) is not list or len(row) != 6:
+            raise DecodeError("batch", "an event of a batch is an array of 6")
+        index, sequence, time_ns, session_id, cause, payload = row
+        if type(index) is not int or not 0 <= index < len(topics):
+            raise DecodeError("batch", f"topic index {repr(index)[:40]} is not in the table of {len(topics)}")
+        fields = [VERSION, publisher, sequence, time_ns, session_id, source, cause, payload]
+        events.append(Event(topics[index], key.depth, check_envelope(fields)))
+    return events
+
+
+def _check_body(body: Any) -> tuple[Any, Any, list[Any], list[Any]]:
+    if type(body) is not list or not body:
+        raise DecodeError("batch", "the body of a batch is not a msgpack array")
+    if type(body[0]) is not int or body[0] != VERSION:
+        raise VersionMismatch(body[0], VERSION)
+    if len(body) != 5 or type(body[3]) is not list or type(body[4]) is not list:
+        raise DecodeError("batch", "a batch is [version, publisher, source, topics, events]")
+    if len(body[4]) > BATCH_EVENTS or len(body[3]) > BATCH_EVENTS:
+        raise DecodeError("batch", f"more than {BATCH_EVENTS:,} topics or events in one batch")
+    return body[1], body[2], body[3], body[4]

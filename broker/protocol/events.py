@@ -1,0 +1,300 @@
+"""One event as one frame, both ways.
+
+    frame = depth byte '0'..'7' | topic (ASCII) | 0x00 | envelope (msgpack array of 8)
+    envelope = [version, publisher id, sequence, time, session id, source, cause, payload]
+
+The payload is JSON as bytes, or the claim of a payload that lies in the spool. The sender builds
+the array from pieces that rarely change; a reader takes any msgpack that means the same.
+
+This module decides what an event looks like and refuses everything else with
+:class:`DecodeError`, never another exception. It knows no topic grammar beyond asking for it,
+loads no claim and judges no payload field.
+"""
+
+from __future__ import annotations
+
+import struct
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import msgpack
+import orjson
+
+from .errors import ClaimError, DecodeError, SchemaError, VersionMismatch
+from .limits import CAUSE_BYTES, CLAIM_BYTES, CLAIM_HEAD_BYTES, FRAME_BYTES, PAYLOAD_BYTES
+from .limits import SESSION_ID_BYTES, SOURCE_BYTES
+from .topics import DEPTH_BYTES, is_topic
+
+VERSION: Final = 1
+PUBLISHER_BYTES: Final = 16
+"""A publisher id: its start in ns since the epoch (8 bytes, big-endian), then 8 random bytes."""
+
+MAX_TIME: Final = 253_402_300_799_000_000_000
+"""Last ns of the year 9999, the last that a datetime can show."""
+
+MAX_SEQUENCE: Final = 2**63 - 1
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ENVELOPE_HEAD: Final = b"\x98" + bytes([VERSION]) + b"\xc4" + bytes([PUBLISHER_BYTES])
+
+pack_numbers: Final = struct.Struct(">BQBQ").pack
+"""``pack_numbers(0xCF, sequence, 0xCF, time)``: two msgpack uint 64 in one call."""
+
+pack_bin16: Final = struct.Struct(">BH").pack
+pack_bin32: Final = struct.Struct(">BI").pack
+
+
+class Claim:
+    """A payload that lies in the spool: ``size`` in bytes, ``digest`` (SHA-256), ``reference``, ``head``.
+
+    ``load`` is what a client puts in to fetch the bytes; without one, loading is a ClaimError.
+    """
+
+    __slots__ = ("digest", "head", "load", "reference", "size")
+
+    def __init__(self, size: int, digest: bytes, reference: str, head: bytes) -> None:
+        self.size = size
+        self.digest = digest
+        self.reference = reference
+        self.head = head
+        self.load: Any = None
+
+    def fields(self) -> list[object]:
+        """The claim as it travels."""
+        return [self.size, self.digest, self.reference, self.head]
+
+
+class Event:
+    """One event as a subscriber sees it. Cheap to make: everything but the frame's shape is lazy.
+
+    ``fields`` is the decoded envelope; ``topic`` and ``depth`` come from the key.
+    """
+
+    __slots__ = ("depth", "fields", "topic")
+
+    def __init__(self, topic: str, depth: int, fields: list[Any]) -> None:
+        self.topic = topic
+        self.depth = depth
+        self.fields = fields
+
+    @property
+    def publisher(self) -> str:
+        """The publisher's id, 32 hex digits."""
+        return str(self.fields[1].hex())
+
+    @property
+    def sequence(self) -> int:
+        """Number of this event among its publisher's events of this topic, from 1."""
+        return int(self.fields[2])
+
+    @property
+    def time_ns(self) -> int:
+        """When it was published, ns since the epoch (UTC)."""
+        return int(self.fields[3])
+
+    @property
+    def time(self) -> datetime:
+        """When it was published, to the microsecond, in UTC."""
+        return _EPOCH + timedelta(microseconds=self.fields[3] // 1000)
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent session that it belongs to, if the publisher named one."""
+        session: str | None = self.fields[4]
+        return session
+
+    @property
+    def source(self) -> str:
+        """Who published it, as the publisher calls itself."""
+        return str(self.fields[5])
+
+    @property
+    def caused_by(self) -> str | None:
+        """Id of the event whose handling published this one."""
+        cause: str | None = self.fields[6]
+        return cause
+
+    @property
+    def id(self) -> str:
+        """``publisher:topic:sequence``, unique."""
+        return f"{self.fields[1].hex()}:{self.topic}:{self.fields[2]}"
+
+    @property
+    def claim(self) -> Claim | None:
+        """The claim, when the payload travels by claim check."""
+        payload = self.fields[7]
+        return payload if type(payload) is Claim else None
+
+    @property
+    def payload_bytes(self) -> bytes:
+        """The payload as the publisher's JSON bytes.
+
+        Raises :class:`ClaimExpired` or :class:`ClaimCorrupt` when it cannot be fetched whole.
+        """
+        payload = self.fields[7]
+        if type(payload) is bytes:
+            return payload
+        if payload.load is None:
+            raise ClaimError(f"payload {payload.reference} lies in a spool that this reader was not given")
+        loaded: bytes = payload.load(payload)
+        return loaded
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The payload as a new dict at each access.
+
+        Raises :class:`SchemaError` when the publisher sent bytes that are not a JSON object,
+        and what :attr:`payload_bytes` raises.
+        """
+        try:
+            value = orjson.loads(self.payload_bytes)
+        except orjson.JSONDecodeError as error:
+            raise SchemaError(f"payload of {self.id} is not JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise SchemaError(f"payload of {self.id} is {type(value).__name__}, not an object")
+        return value
+
+    def __repr__(self) -> str:
+        return f"<Event {self.id} depth={self.depth} source={self.source!r}>"
+
+
+class Key(NamedTuple):
+    """What stands before the NUL of a frame: its depth and the rest."""
+
+    depth: int
+    name: bytes
+
+
+def event_head(depth: int, topic: str, publisher: bytes) -> bytes:
+    """The bytes of a frame that stay the same for one depth, topic and publisher."""
+    return DEPTH_BYTES[depth] + topic.encode() + b"\0" + _ENVELOPE_HEAD + publisher
+
+
+def event_names(session_id: str | None, source: str, cause: str | None) -> bytes:
+    """The packed session id, source and cause."""
+    return b"".join(map(msgpack.packb, (session_id, source, cause)))
+
+
+def payload_header(size: int) -> bytes:
+    """The msgpack header of a payload of ``size`` bytes."""
+    return pack_bin16(0xC5, size) if size < 65_536 else pack_bin32(0xC6, size)
+
+
+def encode_event(
+    topic: str,
+    publisher: bytes,
+    sequence: int,
+    time_ns: int,
+    payload: bytes | Claim,
+    *,
+    session_id: str | None = None,
+    source: str = "",
+    cause: str | None = None,
+    depth: int = 0,
+) -> bytes:
+    """One event as one frame. The arguments are taken as checked."""
+    body = payload_header(len(payload)) + payload if isinstance(payload, bytes) else msgpack.packb(payload.fields())
+    return b"".join(
+        (
+            event_head(depth, topic, publisher),
+            pack_numbers(0xCF, sequence, 0xCF, time_ns),
+            event_names(session_id, source, cause),
+            body,
+        )
+    )
+
+
+def split_key(frame: bytes) -> tuple[Key, int]:
+    """The key of ``frame`` and the offset of what follows it; raises :class:`DecodeError`."""
+    if len(frame) > FRAME_BYTES:
+        raise DecodeError("size", f"a frame of {len(frame):,} bytes; at most {FRAME_BYTES:,} are allowed")
+    end = frame.find(b"\0")
+    if end < 0:
+        raise DecodeError("key", "no NUL byte ends the key")
+    depth = frame[0] - 0x30
+    if end == 0 or not 0 <= depth < len(DEPTH_BYTES):
+        raise DecodeError("depth", f"the first byte {frame[:1]!r} is not a depth '0'..'7'")
+    return Key(depth, frame[1:end]), end + 1
+
+
+def topic_of(name: bytes) -> str:
+    """The topic that a key's name is; raises :class:`DecodeError`."""
+    text = name.decode("ascii", "replace")
+    if not is_topic(text):
+        raise DecodeError("topic", f"{name[:300]!r} is not a topic")
+    return text
+
+
+def unpack(body: bytes) -> Any:
+    """One msgpack value; raises :class:`DecodeError` for anything that is not exactly one."""
+    try:
+        return msgpack.unpackb(body)
+    except Exception as error:  # the unpacker raises many kinds, some of them its own
+        raise DecodeError("msgpack", f"not one msgpack value: {type(error).__name__} {error}") from None
+
+
+def decode_event(frame: bytes) -> Event:
+    """The event in ``frame``; raises :class:`DecodeError` (or :class:`VersionMismatch`) only."""
+    key, start = split_key(frame)
+    return Event(topic_of(key.name), key.depth, check_envelope(unpack(frame[start:])))
+
+
+def check_envelope(fields: Any) -> list[Any]:
+    """Return the decoded envelope if every field is what it has to be, its claim as a :class:`Claim`.
+
+    Raises :class:`DecodeError` that names the field.
+    """
+    if type(fields) is not list or not fields:
+        raise DecodeError("envelope", "the envelope is not a msgpack array")
+    if type(fields[0]) is not int or fields[0] != VERSION:
+        raise VersionMismatch(fields[0], VERSION)
+    if len(fields) != 8:
+        raise DecodeError("envelope", f"the envelope has {len(fields)} fields, not 8")
+    _, publisher, sequence, time_ns, session_id, source, cause, payload = fields
+    _require(type(publisher) is bytes and len(publisher) == PUBLISHER_BYTES, "publisher", publisher)
+    _require(type(sequence) is int and 1 <= sequence <= MAX_SEQUENCE, "sequence", sequence)
+    _require(type(time_ns) is int and 0 <= time_ns <= MAX_TIME, "time", time_ns)
+    _require(session_id is None or is_text(session_id, SESSION_ID_BYTES), "session id", session_id)
+    _require(is_text(source, SOURCE_BYTES), "source", source)
+    _require(cause is None or is_text(cause, CAUSE_BYTES), "cause", cause)
+    fields[7] = check_payload(payload)
+    return fields
+
+
+def check_payload(payload: Any) -> bytes | Claim:
+    """A payload field as bytes or as a claim; raises :class:`DecodeError`."""
+    if type(payload) is bytes:
+        _require(len(payload) <= PAYLOAD_BYTES, "payload", payload)
+        return payload
+    _require(type(payload) is list and len(payload) == 4, "payload", payload)
+    size, digest, reference, head = payload
+    _require(type(size) is int and 0 <= size <= CLAIM_BYTES, "claim size", size)
+    _require(type(digest) is bytes and len(digest) == 32, "claim digest", digest)
+    _require(is_reference(reference), "claim reference", reference)
+    _require(type(head) is bytes and len(head) <= CLAIM_HEAD_BYTES, "claim head", head)
+    return Claim(size, digest, reference, head)
+
+
+def is_text(value: object, limit: int) -> bool:
+    """Whether ``value`` is a string of at most ``limit`` bytes in UTF-8."""
+    if type(value) is not str or len(value) > limit:
+        return False
+    try:
+        return len(value.encode()) <= limit
+    except UnicodeEncodeError:
+        return False
+
+
+def is_reference(value: object) -> bool:
+    """Whether ``value`` can name a claim: a file name of 1..96 of ``0-9 a-z -``, so never a path."""
+    return type(value) is str and 0 < len(value) <= 96 and value.replace("-", "0").isalnum() and value.isascii()
+
+
+def publisher_started(publisher: bytes) -> int:
+    """When a publisher began, ns since the epoch, as its id says."""
+    return int.from_bytes(publisher[:8], "big")
+
+
+def _require(condition: bool, name: str, value: object) -> None:
+    if not condition:
+        raise DecodeError("envelope", f"{name} is {repr(value)[:120]}")
