@@ -1,0 +1,1 @@
+"""One file per question, every peer beside us in one interleaved run. Start with `run.py`."""

@@ -1,0 +1,122 @@
+"""Rounds, medians and ratios: how a question becomes figures.
+
+Decides the order of runs (A B C, A B C, ...), what a figure is (the median over rounds) and what a
+comparison is (the median of the ratios inside each round, so that a machine that slows down slows both
+sides down). Refuses to know contenders and sockets.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+Figures = Mapping[str, float]  # metric -> value, one run
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to measure. `tiny` runs prove that a benchmark still starts; their figures mean nothing."""
+
+    rounds: int = 5
+    seconds: float = 1.0
+    quick: bool = False
+    tiny: bool = False
+    contenders: tuple[str, ...] = ()
+
+    def some(self, full: Sequence[Any], quick: int) -> Sequence[Any]:
+        """All of `full`, or only its first `quick` items in a quick or tiny run."""
+        return full[: 1 if self.tiny else quick] if self.quick or self.tiny else full
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure to reach: `of` against `against`, both contenders of the cell; `best` says which side of
+    `must` is good.
+    """
+
+    metric: str
+    of: str
+    against: str
+    must: float
+    aim: float | None = None
+    best: str = "high"
+
+    def met(self, ratio: float) -> bool:
+        """Whether `ratio` is on the good side of what must be reached."""
+        return ratio >= self.must if self.best == "high" else ratio <= self.must
+
+
+@dataclass
+class Cell:
+    """One comparison: the same conditions for every contender, all of their rounds, and why some are
+    missing.
+    """
+
+    question: str
+    title: str
+    conditions: dict[str, Any]
+    units: dict[str, str]  # metric -> unit
+    goals: list[Goal] = field(default_factory=list)
+    runs: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def median(self, contender: str, metric: str) -> float | None:
+        """The median of a metric over the rounds of one contender, None if it has none."""
+        values = [run[metric] for run in self.runs.get(contender, []) if metric in run]
+        return statistics.median(values) if values else None
+
+    def ratios(self, metric: str, of: str, against: str) -> list[float]:
+        """`of` / `against`, round by round; rounds that one of them missed are left out."""
+        pairs = zip(self.runs.get(of, []), self.runs.get(against, []), strict=False)
+        return [
+            ours[metric] / theirs[metric] for ours, theirs in pairs if theirs.get(metric) and metric in ours
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything measured, with medians and the goals' ratios worked out."""
+        record = asdict(self)
+        record["median"] = {
+            name: {metric: self.median(name, metric) for metric in runs[0]}
+            for name, runs in self.runs.items()
+            if runs
+        }
+        for goal, entry in zip(self.goals, record["goals"], strict=True):
+            ratios = self.ratios(goal.metric, goal.of, goal.against)
+            entry["ratios"] = ratios
+            entry["ratio"] = statistics.median(ratios) if ratios else None
+            entry["met"] = goal.met(entry["ratio"]) if ratios else None
+        return record
+
+
+def interleave(cell: Cell, rounds: int, runners: Mapping[str, Callable[[], Figures]]) -> Cell:
+    """Run every contender once per round, in the same order in every round. A contender that fails is noted
+    and left out.
+    """
+    failed: set[str] = set()
+    for number in range(rounds):
+        for name, run in runners.items():
+            if name in failed:
+                continue
+            began = time.monotonic()
+            try:
+                figures = dict(run())
+            except Exception as error:
+                failed.add(name)
+                cell.skipped[name] = f"failed in round {number + 1}: {error}"
+                say(f"{cell.question} | {cell.title} | {name}: {error}")
+                continue
+            cell.runs.setdefault(name, []).append(figures)
+            shown = "  ".join(f"{key}={value:,.6g}" for key, value in figures.items())
+            took = time.monotonic() - began
+            say(f"{cell.question} | {cell.title} | {number + 1}/{rounds} {name}: {shown} ({took:.1f} s)")
+    return cell
+
+
+def say(line: str) -> None:
+    """Progress, on the standard error stream."""
+    print(line, file=sys.stderr, flush=True)
