@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python -P
 CODE := $(wildcard broker subscribers tests benchmarks examples)
 SCRIPTS := $(wildcard .ci/*.py)
-# Worker processes for the tests, and arguments for pytest: make test JOBS=4 ARGS="-k topics"
+# Worker processes for the tests, and arguments for what a target runs: make test JOBS=4 ARGS="-k topics"
 JOBS ?= auto
 ARGS ?=
 
@@ -45,8 +45,13 @@ types: $(VENV)/.ready-bench ## check the types, strictly, tests included
 coverage: $(VENV)/.ready-dev ## each sans-IO room reaches every branch from its own unit tests
 	$(PYTHON_IN_VENV) .ci/coverage_rooms.py
 
-wheel: $(VENV)/.ready-dev ## build dist/*.whl
-	$(PYTHON_IN_VENV) -m build --wheel --no-isolation
+bench: $(VENV)/.ready-bench ## measure prxbus beside its peers (quick look: make bench ARGS=--quick)
+	@.ci/peers
+	$(PYTHON_IN_VENV) -m benchmarks.run --plot benchmarks/results/latest.svg $(ARGS)
+
+wheel: $(VENV)/.ready-dev ## build the wheel into dist/
+	rm -rf build
+	$(PYTHON_IN_VENV) -m build --wheel --no-isolation $(ARGS)
 
 clean: ## remove everything that the other targets made
 	rm -rf $(VENV) build dist htmlcov .coverage .hypothesis
