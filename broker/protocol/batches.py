@@ -17,7 +17,7 @@ from typing import Any
 
 import msgpack
 
-from .errors import DecodeError, VersionMismatch
+from .errors import DecodeError, VersionMismatch, shown
 from .events import VERSION, Event, check_envelope, split_key, unpack
 from .limits import BATCH_EVENTS
 from .topics import BATCH_MARK, DEPTH_BYTES, is_topic, namespace
@@ -47,14 +47,14 @@ def decode_batch(frame: bytes) -> list[Event]:
     publisher, source, topics, rows = _check_body(unpack(frame[start:]))
     for topic in topics:
         if type(topic) is not str or not is_topic(topic) or namespace(topic) != channel:
-            raise DecodeError("batch", f"{repr(topic)[:300]} is not a topic of channel {channel!r}")
+            raise DecodeError("batch", f"{shown(topic, 300)} is not a topic of channel {shown(channel)}")
     events = []
     for row in rows:
         if type(row) is not list or len(row) != 6:
             raise DecodeError("batch", "an event of a batch is an array of 6")
         index, sequence, time_ns, session_id, cause, payload = row
         if type(index) is not int or not 0 <= index < len(topics):
-            raise DecodeError("batch", f"topic index {repr(index)[:40]} is not in the table of {len(topics)}")
+            raise DecodeError("batch", f"topic index {shown(index)} is not in the table of {len(topics)}")
         fields = [VERSION, publisher, sequence, time_ns, session_id, source, cause, payload]
         events.append(Event(topics[index], key.depth, check_envelope(fields)))
     return events

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgpack
 
-from .errors import DecodeError, VersionMismatch
+from .errors import DecodeError, VersionMismatch, shown
 from .events import MAX_SEQUENCE, MAX_TIME, PUBLISHER_BYTES, VERSION, is_text, split_key, unpack
 from .limits import BEACON_TOPICS, SOURCE_BYTES
 from .topics import BEACON_PREFIX, is_topic, namespace
@@ -43,7 +43,9 @@ def encode_beacons(beacon: Beacon) -> Iterator[bytes]:
         rows = iter(topics.items())
         while part := dict(islice(rows, BEACON_TOPICS)):
             body = [VERSION, beacon.publisher, beacon.source, beacon.closing, part]
-            yield b"0" + BEACON_PREFIX + space.encode() + b"\0" + bytes(msgpack.packb(body, use_bin_type=True))
+            yield (
+                b"0" + BEACON_PREFIX + space.encode() + b"\0" + bytes(msgpack.packb(body, use_bin_type=True))
+            )
 
 
 def decode_beacon(frame: bytes) -> Beacon:
@@ -63,15 +65,17 @@ def decode_beacon(frame: bytes) -> Beacon:
     if type(publisher) is not bytes or len(publisher) != PUBLISHER_BYTES or not is_text(source, SOURCE_BYTES):
         raise DecodeError("beacon", "publisher id or source of a beacon is malformed")
     if type(closing) is not bool or type(topics) is not dict or len(topics) > BEACON_TOPICS:
-        raise DecodeError("beacon", f"a beacon names at most {BEACON_TOPICS} topics and says whether it closes")
+        raise DecodeError(
+            "beacon", f"a beacon names at most {BEACON_TOPICS} topics and says whether it closes"
+        )
     return Beacon(publisher, source, closing, {t: _numbers(t, n, channel) for t, n in topics.items()})
 
 
 def _numbers(topic: object, numbers: object, channel: str) -> tuple[int, int]:
     if type(topic) is not str or not is_topic(topic) or namespace(topic) != channel:
-        raise DecodeError("beacon", f"{repr(topic)[:300]} is not a topic of channel {channel!r}")
+        raise DecodeError("beacon", f"{shown(topic, 300)} is not a topic of channel {shown(channel)}")
     if type(numbers) is list and len(numbers) == 2:
         first, last = numbers
         if type(first) is int and type(last) is int and 0 <= first <= MAX_TIME and 1 <= last <= MAX_SEQUENCE:
             return first, last
-    raise DecodeError("beacon", f"numbers of {topic!r} are {repr(numbers)[:80]}")
+    raise DecodeError("beacon", f"numbers of {topic!r} are {shown(numbers)}")

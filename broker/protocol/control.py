@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import msgpack
 
-from .errors import DecodeError, VersionMismatch
+from .errors import DecodeError, VersionMismatch, shown
 from .events import VERSION, unpack
 from .limits import CONTROL_BYTES
 
@@ -86,9 +86,9 @@ def decode_message(data: bytes) -> Message:
         raise DecodeError("control", "a control message is [version, kind, request, body]")
     _, kind, request, body = fields
     if type(kind) is not str or kind not in FIELDS:
-        raise DecodeError("kind", f"{repr(kind)[:80]} is not a kind of control message")
+        raise DecodeError("kind", f"{shown(kind)} is not a kind of control message")
     if type(request) is not int or not 0 <= request < 2**63:
-        raise DecodeError("control", f"request number {repr(request)[:40]} of {kind!r} is not a number from 0 up")
+        raise DecodeError("control", f"request number {shown(request)} of {kind!r} is not a number from 0 up")
     if type(body) is not dict:
         raise DecodeError("control", f"the body of {kind!r} is not a map")
     for name, types in FIELDS[kind].items():

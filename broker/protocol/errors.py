@@ -20,12 +20,24 @@
     └── AlreadyRunning         another broker owns the runtime directory
 
 ``code`` is stable and machine-readable; the text is for people and may improve.
-This module decides names and codes; it knows nothing about where they are raised.
+This module decides names, codes and how a stranger's value may stand in a text; it knows nothing
+about where errors are raised.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """``value`` for an error text: at most ``limit`` characters, and no walk into what it holds.
+
+    A decoded value may be nested so deeply that its ``repr`` is a RecursionError.
+    """
+    if isinstance(value, list | dict):
+        return f"a {type(value).__name__} of {len(value):,}"
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 class BusError(Exception):
@@ -86,7 +98,8 @@ class VersionMismatch(DecodeError):
 
     def __init__(self, theirs: object, ours: int) -> None:
         super().__init__(
-            "version", f"protocol version {theirs!r} is not {ours}; use the same prxbus release at both ends"
+            "version",
+            f"protocol version {shown(theirs)} is not {ours}; use the same prxbus release at both ends",
         )
         self.theirs = theirs
         self.ours = ours

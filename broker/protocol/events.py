@@ -13,6 +13,7 @@ loads no claim and judges no payload field.
 
 from __future__ import annotations
 
+import re
 import struct
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -20,20 +21,27 @@ from typing import Any, Final, NamedTuple
 import msgpack
 import orjson
 
-from .errors import ClaimError, DecodeError, SchemaError, VersionMismatch
-from .limits import CAUSE_BYTES, CLAIM_BYTES, CLAIM_HEAD_BYTES, FRAME_BYTES, PAYLOAD_BYTES
-from .limits import SESSION_ID_BYTES, SOURCE_BYTES
+from .errors import ClaimError, DecodeError, SchemaError, VersionMismatch, shown
+from .limits import (
+    CAUSE_BYTES,
+    CLAIM_BYTES,
+    CLAIM_HEAD_BYTES,
+    FRAME_BYTES,
+    PAYLOAD_BYTES,
+    SESSION_ID_BYTES,
+    SOURCE_BYTES,
+)
 from .topics import DEPTH_BYTES, is_topic
 
 VERSION: Final = 1
 PUBLISHER_BYTES: Final = 16
 """A publisher id: its start in ns since the epoch (8 bytes, big-endian), then 8 random bytes."""
 
-MAX_TIME: Final = 253_402_300_799_000_000_000
-"""Last ns of the year 9999, the last that a datetime can show."""
-
+MAX_TIME: Final = 2**63 - 1
 MAX_SEQUENCE: Final = 2**63 - 1
+"""The most that a signed 64-bit integer holds, so that every language can read them: the year 2262."""
 
+_REFERENCE: Final = re.compile(r"[0-9a-z-]{1,96}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ENVELOPE_HEAD: Final = b"\x98" + bytes([VERSION]) + b"\xc4" + bytes([PUBLISHER_BYTES])
 
@@ -193,7 +201,11 @@ def encode_event(
     depth: int = 0,
 ) -> bytes:
     """One event as one frame. The arguments are taken as checked."""
-    body = payload_header(len(payload)) + payload if isinstance(payload, bytes) else msgpack.packb(payload.fields())
+    body = (
+        payload_header(len(payload)) + payload
+        if isinstance(payload, bytes)
+        else msgpack.packb(payload.fields())
+    )
     return b"".join(
         (
             event_head(depth, topic, publisher),
@@ -212,7 +224,7 @@ def split_key(frame: bytes) -> tuple[Key, int]:
     if end < 0:
         raise DecodeError("key", "no NUL byte ends the key")
     depth = frame[0] - 0x30
-    if end == 0 or not 0 <= depth < len(DEPTH_BYTES):
+    if not 0 <= depth < len(DEPTH_BYTES):
         raise DecodeError("depth", f"the first byte {frame[:1]!r} is not a depth '0'..'7'")
     return Key(depth, frame[1:end]), end + 1
 
@@ -287,7 +299,7 @@ def is_text(value: object, limit: int) -> bool:
 
 def is_reference(value: object) -> bool:
     """Whether ``value`` can name a claim: a file name of 1..96 of ``0-9 a-z -``, so never a path."""
-    return type(value) is str and 0 < len(value) <= 96 and value.replace("-", "0").isalnum() and value.isascii()
+    return type(value) is str and _REFERENCE.fullmatch(value) is not None
 
 
 def publisher_started(publisher: bytes) -> int:
@@ -297,4 +309,4 @@ def publisher_started(publisher: bytes) -> int:
 
 def _require(condition: bool, name: str, value: object) -> None:
     if not condition:
-        raise DecodeError("envelope", f"{name} is {repr(value)[:120]}")
+        raise DecodeError("envelope", f"{name} is {shown(value, 120)}")

@@ -140,7 +140,9 @@ def _refusal(text: object, what: str, *, stars: bool) -> TopicError:
     if not isinstance(text, str):
         return TopicError(f"a {what} is a string, not {type(text).__name__}")
     if not text:
-        return TopicError(f"an empty {what}", text=text, hint="'*' subscribes to every topic" if stars else None)
+        return TopicError(
+            f"an empty {what}", text=text, hint="'*' subscribes to every topic" if stars else None
+        )
     message, position = _fault(text, stars=stars)
     return TopicError(
         f"{what} {text[:300]!r}: {message} (position {position})",
@@ -160,7 +162,9 @@ def _fault(text: str, *, stars: bool) -> tuple[str, int]:
         if segment != "*" or not stars:
             for offset, character in enumerate(segment):
                 if character == "*":
-                    reason = "'*' stands for a whole segment" if stars else "'*' is for patterns, not for topics"
+                    reason = (
+                        "'*' stands for a whole segment" if stars else "'*' is for patterns, not for topics"
+                    )
                     return reason, position + offset
                 if not _ALLOWED.match(character):
                     return f"{character!r} is not one of A-Z a-z 0-9 _ - and '.'", position + offset
