@@ -1,0 +1,215 @@
+"""The wire document says what the code does: its examples byte for byte, its tables row for row."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+import broker.protocol
+from broker.protocol import limits
+from broker.protocol.batches import decode_batch, encode_batch
+from broker.protocol.beacons import Beacon, decode_beacon, encode_beacons
+from broker.protocol.control import FIELDS, decode_message
+from broker.protocol.events import (
+    PUBLISHER_BYTES,
+    VERSION,
+    Claim,
+    decode_event,
+    encode_event,
+    publisher_started,
+)
+from broker.protocol.topics import (
+    BATCH_MARK,
+    BEACON_PREFIX,
+    CANARY_KEY,
+    DEPTH_BYTES,
+    INBOX_PREFIX,
+    WELCOME,
+    Pattern,
+)
+
+DOCUMENT = (Path(broker.protocol.__file__).parent / "WIRE.md").read_text()
+
+PUBLISHER = bytes.fromhex("18867251edfa00000123456789abcdef")
+BEGAN = 1_767_225_600_000_000_000
+TOOL_CALL = encode_event(
+    "prx.lifecycle.tool_call",
+    PUBLISHER,
+    1,
+    BEGAN + 1_500_000_000,
+    b'{"tool":"Bash","success":true}',
+    session_id="s1",
+    source="my-agent/1.0",
+)
+TURN_COMPLETE = encode_event(
+    "prx.lifecycle.turn_complete",
+    PUBLISHER,
+    1,
+    BEGAN + 1_600_000_000,
+    b"{}",
+    session_id="s1",
+    source="my-agent/1.0",
+)
+TOOL_RESULT = encode_event(
+    "prx.lifecycle.tool_result",
+    PUBLISHER,
+    1,
+    BEGAN + 2_000_000_000,
+    Claim(70_000, bytes.fromhex("00112233445566778899aabbccddeeff" * 2), "0f1e2d3c", b'{"output":"'),
+    source="my-agent/1.0",
+    depth=1,
+)
+
+
+def example(name: str) -> bytes:
+    """The bytes of an annotated example: hexadecimal up to the ';' of each line."""
+    (text,) = re.findall(rf"```hex {name}\n(.*?)```", DOCUMENT, re.DOTALL)
+    return bytes.fromhex("".join(line.partition(";")[0] for line in text.splitlines()))
+
+
+def table(heading: str) -> list[list[str]]:
+    """The rows, as cells, of the table whose first column is called ``heading``."""
+    (text,) = re.findall(rf"^\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", DOCUMENT, re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+
+
+def test_the_event_is_what_the_code_writes() -> None:
+    """The annotated event is the encoder's output, byte for byte, and reads as annotated."""
+    assert example("event") == TOOL_CALL
+    event = decode_event(example("event"))
+    assert event.time.isoformat() == "2026-01-01T00:00:01.500000+00:00"
+    assert publisher_started(bytes.fromhex(event.publisher)) == BEGAN
+    assert event.payload == {"tool": "Bash", "success": True}
+
+
+def test_the_claim_is_what_the_code_writes() -> None:
+    """The annotated event with a claim is the encoder's output, byte for byte."""
+    assert example("claim") == TOOL_RESULT
+
+
+def test_the_batch_is_what_the_code_writes() -> None:
+    """The annotated batch is the encoder's output for two events, byte for byte."""
+    assert example("batch") == encode_batch([decode_event(TOOL_CALL), decode_event(TURN_COMPLETE)])
+    assert [event.topic for event in decode_batch(example("batch"))] == [
+        "prx.lifecycle.tool_call",
+        "prx.lifecycle.turn_complete",
+    ]
+
+
+def test_the_beacon_is_what_the_code_writes() -> None:
+    """The annotated beacon is the encoder's output, byte for byte."""
+    beacon = Beacon(PUBLISHER, "my-agent/1.0", False, {"prx.lifecycle.tool_call": (BEGAN + 1_500_000_000, 1)})
+    assert [example("beacon")] == list(encode_beacons(beacon))
+
+
+def control_examples() -> list[list[Any]]:
+    """Every control message of the document, its h'..' made bytes."""
+
+    def value(item: Any) -> Any:
+        if isinstance(item, str) and item.startswith("h'"):
+            return bytes.fromhex(item[2:-1])
+        if isinstance(item, list):
+            return [value(part) for part in item]
+        return {name: value(part) for name, part in item.items()} if isinstance(item, dict) else item
+
+    texts = re.findall(r"```control\n(.*?)```", DOCUMENT, re.DOTALL)
+    lines = [line for text in texts for line in text.splitlines()]
+    return [value(json.loads(re.sub(r"(h'[0-9a-f]*')", r'"\1"', line))) for line in lines]
+
+
+def test_there_is_an_example_of_each_control_message() -> None:
+    """Every kind is shown, and its example has the documented fields and no other."""
+    shown = {kind: body for _, kind, _, body in control_examples()}
+    assert {kind: set(body) for kind, body in shown.items()} == {kind: set(FIELDS[kind]) for kind in FIELDS}
+
+
+@pytest.mark.parametrize("fields", control_examples(), ids=lambda fields: fields[1])
+def test_a_control_example_is_a_message(fields: list[Any]) -> None:
+    """The code reads each example as it stands, and the frames inside are events or beacons."""
+    message = decode_message(bytes(msgpack.packb(fields)))
+    assert [VERSION, *message] == fields
+    if message.kind == "beacon":
+        assert decode_beacon(message.body["frame"]).closing
+    elif message.kind == "publish":
+        assert decode_event(message.body["frame"]).topic == "prx"
+    for frame in message.body.get("frames", ()):
+        assert decode_event(frame).topic == "prx"
+
+
+def test_the_table_of_control_messages_is_the_code_s() -> None:
+    """Each kind has its fields, their order and their types in the table, and the side that sends it."""
+    names = {
+        str: "str",
+        int: "int",
+        bool: "bool",
+        bytes: "bin",
+        list: "array",
+        dict: "map",
+        type(None): "nil",
+    }
+
+    def cell(kind: str) -> str:
+        return ", ".join(
+            f"`{field}`: " + " or ".join(names[t] for t in (types if isinstance(types, tuple) else (types,)))
+            for field, types in FIELDS[kind].items()
+        )
+
+    assert [(row[0], row[3]) for row in table("Kind")] == [(f"`{kind}`", cell(kind)) for kind in FIELDS]
+    assert {row[1] for row in table("Kind")} == {"client", "broker"}
+
+
+def test_the_table_of_limits_is_the_code_s() -> None:
+    """Each limit that the document names has the value that the code enforces."""
+    rows = table("Limit")
+    assert len(rows) > 15
+    for name, value in rows:
+        (constant,) = re.findall(r"`(\w+)`", name)
+        assert int(value.replace(",", "")) == getattr(limits, constant), constant
+
+
+def test_the_table_of_prefixes_is_the_code_s() -> None:
+    """Each pattern of the table has the prefix and the channel that the code computes."""
+
+    def prefix(cell: str) -> bytes:
+        return cell.replace("`", "").replace(" NUL", "\0").replace("(empty)", "").encode()
+
+    rows = table("Pattern")
+    assert len(rows) > 5
+    for pattern, events, channels in rows:
+        compiled = Pattern(pattern.strip("`"))
+        assert (prefix(events), prefix(channels)) == (compiled.prefix, compiled.channel)
+
+
+def test_the_keys_are_the_code_s() -> None:
+    """Keys that are not topics, the depths and the size of an id stand in the document as in the code."""
+    keys = " ".join(row[0] for row in table("Key"))
+    for key in (BATCH_MARK, b"0" + BEACON_PREFIX, b"0" + INBOX_PREFIX, CANARY_KEY.rstrip(b"\0")):
+        assert f"`{key.decode()}`" in keys
+    assert f"`{WELCOME.decode()}`" in DOCUMENT
+    assert (DEPTH_BYTES[0], DEPTH_BYTES[-1]) == (b"0", b"7")
+    assert f"bin, {PUBLISHER_BYTES} bytes" in DOCUMENT
+
+
+def test_the_reasons_are_the_code_s() -> None:
+    """The document lists every reason for which the protocol refuses bytes, and no other."""
+    sources = Path(broker.protocol.__file__).parent.glob("*.py")
+    raised = {
+        reason
+        for source in sources
+        for reason in re.findall(r"(?:DecodeError|super\(\).__init__)\(\s*\"(\w+)\",", source.read_text())
+    }
+    assert {row[0].strip("`") for row in table("Reason")} == raised
+
+
+def test_every_link_leads_somewhere() -> None:
+    """Each link inside the document names the anchor of one of its headings."""
+    anchors = {
+        re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^## (.+)$", DOCUMENT, re.MULTILINE)
+    }
+    links = re.findall(r"\]\(#([^)]+)\)", DOCUMENT)
+    assert len(links) > 12
+    assert set(links) <= anchors
