@@ -11,7 +11,7 @@ from functools import partial
 
 from . import traffic
 from .contenders import Contender, line_up
-from .flow import flat_out
+from .flow import Load, flat_out
 from .measure import Cell, Figures, Goal, Plan, interleave
 
 NAME = "patterns"
@@ -41,7 +41,8 @@ def measure(plan: Plan) -> Iterator[Cell]:
     for name, contender in ready.items():
         for number in each:
             runners[_label(name, number)] = partial(_run, contender, kind, plan.seconds, number)
-        few, many = _label(name, each[0]), _label(name, each[-1])
+    if "prxbus" in ready:
+        few, many = _label("prxbus", each[0]), _label("prxbus", each[-1])
         cell.goals.append(Goal("delivered_per_s", many, few, 0.8))
     yield interleave(cell, plan.rounds, runners)
 
@@ -56,7 +57,7 @@ def patterns_of(subscriber: int, number: int, topic: str) -> list[str]:
 
 def _run(contender: Contender, kind: traffic.Traffic, seconds: float, number: int) -> Figures:
     patterns = [patterns_of(i, number, kind.topic) for i in range(_SUBSCRIBERS)]
-    run = flat_out(contender, kind, seconds, patterns)
+    run = flat_out(contender, Load(kind, seconds, patterns))
     return {"delivered_per_s": run.delivered_per_second, "lost": run.lost}
 
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from . import traffic
 from .contenders import Contender, line_up
-from .flow import flat_out
+from .flow import fan_out, flat_out
 from .measure import Cell, Figures, Goal, Plan, interleave
 
 NAME = "throughput"
@@ -63,4 +63,4 @@ def _cell(
 
 
 def _run(contender: Contender, kind: traffic.Traffic, seconds: float, subscribers: int) -> Figures:
-    return flat_out(contender, kind, seconds, [[kind.topic]] * subscribers).figures()
+    return flat_out(contender, fan_out(kind, seconds, subscribers)).figures()

@@ -82,45 +82,49 @@ def subscribers(
             role.end()
 
 
-def flat_out(
-    contender: Contender,
-    traffic: Traffic,
-    seconds: float,
-    patterns: Sequence[Sequence[str]],
-    *,
-    stop_last: bool = False,
-    server: Server | None = None,
-) -> Throughput:
-    """Publish flat out for `seconds` to one subscriber per entry of `patterns`.
+@dataclass(frozen=True)
+class Load:
+    """Flat out for `seconds`, to one subscriber per entry of `patterns`.
 
     With `stop_last` the last subscriber is stopped (SIGSTOP) for the length of the run and only the others
-    are watched; it goes on before the run is wound down, so that what it missed can be told. A `server`
-    that is already running is used as it is.
+    are watched. It goes on `settle` seconds before the run is wound down, so that it can tell what it
+    missed.
     """
+
+    traffic: Traffic
+    seconds: float
+    patterns: Sequence[Sequence[str]]
+    stop_last: bool = False
+    settle: float = 0.0
+
+    @property
+    def watched(self) -> range:
+        """The subscribers that must receive everything."""
+        return range(len(self.patterns) - self.stop_last)
+
+
+def fan_out(traffic: Traffic, seconds: float, number: int) -> Load:
+    """The plain load: `number` subscribers that ask for the topic and nothing else."""
+    return Load(traffic, seconds, [[traffic.topic]] * number)
+
+
+def flat_out(contender: Contender, load: Load, server: Server | None = None) -> Throughput:
+    """One run under `load`, on a server of its own or on one that is running already."""
     if server is None:
         with scratch() as directory, contender.serve(directory) as started:
-            return flat_out(contender, traffic, seconds, patterns, stop_last=stop_last, server=started)
-    board = Board(len(patterns))
-    watched = range(len(patterns) - stop_last)
-    with subscribers(contender, server, board, patterns, traffic.as_dict) as roles:
-        stopped = roles[-1].pid if stop_last else None
-        pids = {"server": [server.pid] if server.pid else [], "subscribers": [roles[i].pid for i in watched]}
+            return flat_out(contender, load, started)
+    board = Board(len(load.patterns))
+    with subscribers(contender, server, board, load.patterns, load.traffic.as_dict) as roles:
+        stopped = roles[-1].pid if load.stop_last else None
+        pids = {"server": [server.pid] if server.pid else []}
+        pids["subscribers"] = [roles[i].pid for i in load.watched]
         publisher = Role(
-            f"{contender.name} publisher",
-            _publish,
-            contender,
-            server,
-            traffic,
-            board,
-            seconds,
-            watched,
-            stopped,
-            pids,
+            f"{contender.name} publisher", _publish, contender, server, load, board, stopped, pids
         )
         try:
-            result: Throughput = publisher.answer(seconds + _ANSWER)
+            result: Throughput = publisher.answer(load.seconds + _ANSWER)
             result.subscribers = [role.answer(_ANSWER) for role in roles]
-            result.counts = [board.count(i) for i in range(len(patterns))]
+            result.counts = [board.count(i) for i in range(len(roles))]
         finally:
             if stopped:
                 os.kill(stopped, signal.SIGCONT)
@@ -131,22 +135,18 @@ def flat_out(
 def _publish(
     contender: Contender,
     server: Server,
-    traffic: Traffic,
+    load: Load,
     board: Board,
-    seconds: float,
-    watched: Sequence[int],
     stopped: int | None,
     pids: dict[str, list[int]],
 ) -> Throughput:
-    """The publisher's process: it also starts and stops the clocks, because it alone knows when the run
-    proper begins.
-    """
+    """The publisher's process. It holds the clocks too: it alone knows when the run proper begins."""
     everybody = {"publisher": [os.getpid()], **pids}
-    used: dict[str, float] = {}
+    used = dict.fromkeys(everybody, 0.0)
 
     def clocks(sign: int) -> None:
         for role, members in everybody.items():
-            used[role] = used.get(role, 0.0) + sign * sum(cpu_seconds(pid) for pid in members)
+            used[role] += sign * sum(cpu_seconds(pid) for pid in members)
 
     def on_start() -> None:
         if stopped:
@@ -160,16 +160,16 @@ def _publish(
 
     pace = ClosedWindow(
         board,
-        watched,
-        traffic.window,
-        seconds,
+        load.watched,
+        load.traffic.window,
+        load.seconds,
         warm=range(board.subscribers),
         on_start=on_start,
         on_end=on_end,
-        settle=2.5 if stopped else 0.0,  # two beacons, so that a returned subscriber can know its loss
+        settle=load.settle,
     )
-    known = contender.send(server.address, traffic, pace)
-    return Throughput(pace.sent, pace.lost, pace.elapsed, len(watched), used, known)
+    known = contender.send(server.address, load.traffic, pace)
+    return Throughput(pace.sent, pace.lost, pace.elapsed, len(load.watched), used, known)
 
 
 def one_way(

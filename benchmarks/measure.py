@@ -34,8 +34,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure to reach: `of` against `against`, both contenders of the cell; `best` says which side of
-    `must` is good.
+    """A figure to reach: `of` against `against`, both contenders of the cell.
+
+    With a `yardstick` the comparison is with that number, and `against` is only what to call it. `best` says
+    which side of `must` is good, "high" or "low".
     """
 
     metric: str
@@ -44,6 +46,7 @@ class Goal:
     must: float
     aim: float | None = None
     best: str = "high"
+    yardstick: float | None = None
 
     def met(self, ratio: float) -> bool:
         """Whether `ratio` is on the good side of what must be reached."""
@@ -70,12 +73,13 @@ class Cell:
         values = [run[metric] for run in self.runs.get(contender, []) if metric in run]
         return statistics.median(values) if values else None
 
-    def ratios(self, metric: str, of: str, against: str) -> list[float]:
-        """`of` / `against`, round by round; rounds that one of them missed are left out."""
-        pairs = zip(self.runs.get(of, []), self.runs.get(against, []), strict=False)
-        return [
-            ours[metric] / theirs[metric] for ours, theirs in pairs if theirs.get(metric) and metric in ours
-        ]
+    def ratios(self, goal: Goal) -> list[float]:
+        """The goal's ratio, round by round; rounds that one of the two missed are left out."""
+        ours = self.runs.get(goal.of, [])
+        if goal.yardstick is not None:
+            return [run[goal.metric] / goal.yardstick for run in ours]
+        pairs = zip(ours, self.runs.get(goal.against, []), strict=False)
+        return [one[goal.metric] / other[goal.metric] for one, other in pairs if other[goal.metric]]
 
     def to_json(self) -> dict[str, Any]:
         """Everything measured, with medians and the goals' ratios worked out."""
@@ -86,7 +90,7 @@ class Cell:
             if runs
         }
         for goal, entry in zip(self.goals, record["goals"], strict=True):
-            ratios = self.ratios(goal.metric, goal.of, goal.against)
+            ratios = self.ratios(goal)
             entry["ratios"] = ratios
             entry["ratio"] = statistics.median(ratios) if ratios else None
             entry["met"] = goal.met(entry["ratio"]) if ratios else None

@@ -31,6 +31,7 @@ QUESTIONS = (
     "startup",
     "memory",
     "restart",
+    "children",
 )
 
 

@@ -67,8 +67,9 @@ def _agent_like() -> dict[str, Any]:
     }
 
 
-# The window is bounded by bytes for large events and by the smallest queue of any contender for small ones.
-_WINDOWS = {300: 4096, 4096: 1024, 65_536: 128}
+# Bounded by bytes for large events. For small ones by the smallest queue of any contender (prxbus: 4,000 in
+# the broker), halved because ZeroMQ gives room back in halves: a starved subscriber must not lose anything.
+_WINDOWS = {300: 2048, 4096: 1024, 65_536: 128}
 SIZES = tuple(_WINDOWS)
 
 
