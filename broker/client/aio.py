@@ -1,0 +1,197 @@
+"""The asyncio twin: the same Publisher and Subscriber for code that runs in an event loop.
+
+    async with Subscriber(["prx.lifecycle.*"], name="audit") as events:
+        async for event in events: ...
+
+Waiting is the loop's: the subscriber's descriptor is watched and drained many frames at a time.
+Everything else is the blocking client's, whose core this shares. ``zmq.asyncio`` is not used: one
+future per message costs ten times the message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from ..protocol.errors import ClosedError
+from ..protocol.events import Event
+from . import publisher, subscriber
+
+
+class Publisher:
+    """Publishes from an event loop. Open it with ``async with``; :meth:`publish` never waits.
+
+    Arguments as for :class:`broker.client.Publisher`, except that ``on_full="block"`` is not possible.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        runtime_dir: str | os.PathLike[str] | None = None,
+        on_full: Literal["drop", "raise"] = "drop",
+        on_absent: publisher.OnAbsent = "drop",
+        oversize: publisher.Oversize = "claim",
+    ) -> None:
+        if on_full not in ("drop", "raise"):
+            raise ValueError(f"on_full must be drop or raise in an event loop, not {on_full!r}")
+        self._options: dict[str, Any] = {
+            "runtime_dir": runtime_dir,
+            "on_full": on_full,
+            "on_absent": on_absent,
+            "oversize": oversize,
+        }
+        self._source = source
+        self._publisher: publisher.Publisher | None = None
+
+    async def __aenter__(self) -> Self:
+        self._publisher = await asyncio.to_thread(publisher.Publisher, self._source, **self._options)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def publish(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        *,
+        session_id: str | None = None,
+        depth: int | None = None,
+        caused_by: str | None = None,
+        retain: bool = False,
+    ) -> bool:
+        """As :meth:`broker.client.Publisher.publish`: a few microseconds, never a wait."""
+        return self._opened().publish(
+            topic, payload, session_id=session_id, depth=depth, caused_by=caused_by, retain=retain
+        )
+
+    async def publish_acknowledged(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        *,
+        session_id: str | None = None,
+        retain: bool = False,
+        timeout: float = 2.0,  # noqa: ASYNC109 - the broker is told of it
+    ) -> int:
+        """As :meth:`broker.client.Publisher.publish_acknowledged`, without blocking the loop."""
+        return await asyncio.to_thread(
+            self._opened().publish_acknowledged,
+            topic,
+            payload,
+            session_id=session_id,
+            retain=retain,
+            timeout=timeout,
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether events reach the bus now."""
+        return self._opened().ready
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """As :attr:`broker.client.Publisher.stats`."""
+        return self._opened().stats
+
+    async def close(self) -> None:
+        """As :meth:`broker.client.Publisher.close`."""
+        if self._publisher is not None:
+            await asyncio.to_thread(self._publisher.close)
+
+    def _opened(self) -> publisher.Publisher:
+        if self._publisher is None:
+            raise ClosedError("open this Publisher with 'async with' first")
+        return self._publisher
+
+
+class Subscriber:
+    """Receives events in an event loop. Open it with ``async with``, then iterate with ``async for``.
+
+    Arguments as for :class:`broker.client.Subscriber`. For one task at a time.
+    """
+
+    def __init__(
+        self,
+        patterns: Iterable[str],
+        *,
+        name: str | None = None,
+        last: bool = False,
+        wait: float = 0.0,
+        runtime_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._patterns = [patterns] if isinstance(patterns, str) else list(patterns)
+        self._options: dict[str, Any] = {"name": name, "last": last, "wait": wait, "runtime_dir": runtime_dir}
+        self._subscriber: subscriber.Subscriber | None = None
+        self._readable = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        opened = await asyncio.to_thread(subscriber.Subscriber, self._patterns, **self._options)
+        self._subscriber = opened
+        loop = asyncio.get_running_loop()
+        loop.add_reader(opened.descriptor, self._readable.set)
+        opened.on_touched(lambda: loop.call_soon_threadsafe(self._readable.set))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def batch(
+        self,
+        max_events: int = subscriber.BATCH_EVENTS,
+        timeout: float | None = None,  # noqa: ASYNC109 - as its twin
+    ) -> list[Event]:
+        """As :meth:`broker.client.Subscriber.batch`; an empty list after ``timeout`` seconds."""
+        opened = self._opened()
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    # Cleared before looking: what arrives after the look sets it again. The
+                    # descriptor is edge-triggered, so nobody waits before a look found nothing.
+                    self._readable.clear()
+                    events = opened.batch(max_events, timeout=0)
+                    if events or opened.closed:
+                        return events
+                    try:
+                        async with asyncio.timeout(subscriber.SLICE_SECONDS):
+                            await self._readable.wait()
+                    except TimeoutError:
+                        pass  # look at least so often: probes and close need it
+        except TimeoutError:
+            return []
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        opened = self._opened()
+        while not opened.closed:
+            rest = iter(await self.batch())
+            try:
+                for event in rest:
+                    yield event
+            finally:
+                opened.put_back(rest)
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """As :attr:`broker.client.Subscriber.stats`."""
+        return self._opened().stats
+
+    async def close(self) -> None:
+        """Stop receiving."""
+        opened = self._subscriber
+        if opened is not None and not opened.closed:
+            asyncio.get_running_loop().remove_reader(opened.descriptor)
+            self._readable.set()
+            await asyncio.to_thread(opened.close)
+
+    def _opened(self) -> subscriber.Subscriber:
+        if self._subscriber is None:
+            raise ClosedError("open this Subscriber with 'async with' first")
+        return self._subscriber

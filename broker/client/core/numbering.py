@@ -1,0 +1,116 @@
+"""What a publisher counts: a number per topic, and the beacons that tell of it.
+
+Decides which number an event takes and what a beacon says. Knows no socket: the caller takes a
+number before it sends and gives it back when the send was refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...protocol.beacons import Beacon
+from ...protocol.catalogue import checker_for
+from ...protocol.events import event_head
+from ...protocol.limits import BEACON_IDLE_SECONDS, BEACON_SECONDS, DEPTHS, PUBLISHER_TOPICS
+from ...protocol.topics import check_topic
+
+
+class Stream:
+    """One topic of one publisher: what every event of it shares, and its last number.
+
+    ``heads`` is the start of the frame for each depth; ``check`` is the catalogue's checker for
+    the payload or None; ``first_time`` is when it was first used, ns since the epoch.
+    """
+
+    __slots__ = ("check", "first_time", "heads", "sequence", "told", "topic")
+
+    def __init__(self, topic: str, publisher: bytes, now_ns: int) -> None:
+        self.topic = topic
+        self.heads = tuple(event_head(depth, topic, publisher) for depth in range(DEPTHS))
+        self.check: Callable[[dict[str, Any]], None] | None = checker_for(topic)
+        self.first_time = now_ns
+        self.sequence = 0
+        self.told = 0
+
+
+class Numbering:
+    """The streams of one publisher id and when its next beacon is due.
+
+    ``publisher`` is 16 bytes (see :mod:`broker.protocol.events`). Times are seconds of one
+    monotonic clock, except those named ``_ns``, which are ns since the epoch.
+    """
+
+    def __init__(self, publisher: bytes, source: str, now: float) -> None:
+        self.publisher = publisher
+        self.source = source
+        self.streams: dict[str, Stream] = {}
+        self._ended = 0
+        self._pause = BEACON_SECONDS
+        self._due = now + BEACON_SECONDS
+
+    @property
+    def published(self) -> int:
+        """Events that have taken a number, over all ids."""
+        return self._ended + sum(stream.sequence for stream in list(self.streams.values()))
+
+    @property
+    def full(self) -> bool:
+        """Whether a new topic needs a new publisher id first (see :meth:`renew`)."""
+        return len(self.streams) >= PUBLISHER_TOPICS
+
+    def open(self, topic: object, now_ns: int) -> Stream:
+        """The stream of a topic used for the first time; raises :class:`TopicError`."""
+        name = check_topic(topic)
+        stream = self.streams[name] = Stream(name, self.publisher, now_ns)
+        return stream
+
+    def unused(self, stream: Stream) -> None:
+        """Give back a stream whose first event was refused, so that its first time stays true."""
+        if stream.sequence == 0:
+            self.streams.pop(stream.topic, None)
+
+    def renew(self, publisher: bytes) -> Beacon:
+        """Go on under a new id with no topics; returns the last beacon of the old one."""
+        last = self.beacon(everything=True, closing=True)
+        self._ended = self.published
+        self.publisher = publisher
+        self.streams = {}
+        return last
+
+    def beacon(self, *, everything: bool = False, closing: bool = False) -> Beacon:
+        """The beacon to send now: topics with news since the last one, or all of them."""
+        topics = {}
+        for stream in list(self.streams.values()):
+            if stream.sequence and (everything or stream.sequence != stream.told):
+                stream.told = stream.sequence
+                topics[stream.topic] = (stream.first_time, stream.told)
+        return Beacon(self.publisher, self.source, closing, topics)
+
+    def due(self, now: float) -> Beacon | None:
+        """The beacon that is due at ``now``, or None.
+
+        Every second while there is news; everything again at doubling pauses up to 64 s when
+        there is none, because the last one may itself have been lost.
+        """
+        if now < self._due:
+            return None
+        beacon = self.beacon()
+        if beacon.topics:
+            self._pause = BEACON_SECONDS
+        else:
+            beacon = self.beacon(everything=True)
+            self._pause = min(self._pause * 2, BEACON_IDLE_SECONDS)
+        self._due = now + self._pause
+        return beacon if beacon.topics else None
+
+    def retell(self, beacon: Beacon) -> None:
+        """``beacon`` could not be sent: its topics count as news again."""
+        for topic in beacon.topics:
+            if topic in self.streams:
+                self.streams[topic].told = 0
+
+    def soon(self, now: float) -> None:
+        """There is news: the pause of silence ends and a beacon is due within a second."""
+        self._pause = BEACON_SECONDS
+        self._due = min(self._due, now + BEACON_SECONDS)

@@ -1,0 +1,39 @@
+"""Clients that are open when the process ends are closed in order, so that nothing queued is lost.
+
+Decides only that; how a client closes is its own affair.
+"""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from typing import Protocol
+
+from .sockets import end_context
+
+
+class Closable(Protocol):
+    """Something to close at exit."""
+
+    def close(self) -> None:
+        """End, in a forked child without touching what the parent owns."""
+
+
+_open: weakref.WeakSet[Closable] = weakref.WeakSet()
+
+
+def close_at_exit(client: Closable) -> None:
+    """Close ``client`` when the process ends, unless it was closed or collected before."""
+    _open.add(client)
+
+
+def forget(client: Closable) -> None:
+    """``client`` has been closed."""
+    _open.discard(client)
+
+
+@atexit.register
+def _close_all() -> None:
+    for client in list(_open):
+        client.close()
+    end_context()

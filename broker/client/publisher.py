@@ -1,0 +1,525 @@
+"""``Publisher``: hand an event to the bus in a few microseconds, and know what was not taken.
+
+An event is checked, numbered, encoded and given to libzmq without waiting. What the bus does not
+take (absent, held, full, too deep) is counted by its cause; what the caller got wrong raises.
+The frame's layout and the numbers are decided in :mod:`broker.protocol.events` and
+:mod:`broker.client.core.numbering`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Literal, Self
+
+import msgpack
+import orjson
+import zmq
+
+from ..places import endpoints, runtime_directory, spool_directory
+from ..protocol.beacons import Beacon, encode_beacons
+from ..protocol.errors import (
+    BusUnreachable,
+    ClosedError,
+    ForkedError,
+    LimitExceeded,
+    QueueFull,
+    SchemaError,
+)
+from ..protocol.events import event_names, is_text, pack_numbers, payload_header
+from ..protocol.limits import CAUSE_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES, SOURCE_BYTES
+from ..protocol.topics import DEPTH_BYTES
+from ..version import __version__
+from .context import current, inherited
+from .core.numbering import Numbering, Stream
+from .core.session import ControlSession, Held, Identity, Note, Welcomed
+from .lifetime import close_at_exit, forget
+from .link import TICK_SECONDS, Link, Pending
+from .sockets import publisher_socket
+from .spool import Spool
+
+ABSENT_SECONDS: Final = 0.2
+"""How long the constructor waits for a bus with ``on_absent="drop"``."""
+
+BLOCK_SECONDS: Final = 5.0
+"""How long ``on_full="block"`` waits for room, and ``on_absent`` other than drop for a bus."""
+
+RETAIN_SECONDS: Final = 5.0
+"""How long the broker may take to confirm a retained event before it counts as unanswered."""
+
+SESSIONS: Final = 1_024
+"""Session ids whose encoded form is remembered."""
+
+OnFull = Literal["drop", "block", "raise"]
+OnAbsent = Literal["drop", "block", "raise"]
+Oversize = Literal["claim", "reject"]
+
+
+class Publisher:
+    """Publishes events under one name. Safe to use from many threads; not across a fork.
+
+    ``source`` is who you are (at most 128 bytes), such as ``"my-agent/1.2"``. ``runtime_dir`` is the
+    bus's directory (default: see :func:`broker.places.runtime_directory`).
+
+    ``on_full`` says what happens when the queue to the broker has no room: ``"drop"`` counts,
+    ``"block"`` waits at most ``block_seconds`` and then raises :class:`QueueFull`, ``"raise"``
+    raises it at once. ``on_absent`` says what happens without a bus: ``"drop"`` waits 200 ms in the
+    constructor, then counts drops until one appears; ``"raise"`` and ``"block"`` make the
+    constructor raise :class:`BusUnreachable`, at once or after ``block_seconds``. ``oversize``
+    says whether a payload above 64 KiB travels by claim check (up to 64 MiB) or is refused.
+
+    Once the constructor has returned and ``ready`` is true, no event can be lost to a late connect.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        runtime_dir: str | os.PathLike[str] | None = None,
+        on_full: OnFull = "drop",
+        on_absent: OnAbsent = "drop",
+        oversize: Oversize = "claim",
+        block_seconds: float = BLOCK_SECONDS,
+    ) -> None:
+        _choice("on_full", on_full, ("drop", "block", "raise"))
+        _choice("on_absent", on_absent, ("drop", "block", "raise"))
+        _choice("oversize", oversize, ("claim", "reject"))
+        if not is_text(source, SOURCE_BYTES) or not source:
+            raise LimitExceeded(f"source must be a string of 1 to {SOURCE_BYTES} bytes, not {source!r}")
+        self.source = source
+        self.runtime_dir = runtime_directory(runtime_dir)
+        addresses = endpoints(self.runtime_dir)
+        self.ready = False
+        self._on_full = on_full
+        self._oversize = oversize
+        self._block_seconds = block_seconds
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._closed = False
+        self._inherited = inherited(os.environ)
+        self._numbering = Numbering(new_publisher(), source, time.monotonic())
+        self._streams = self._numbering.streams
+        self._names: dict[str | None, bytes] = {None: event_names(None, source, self._inherited.event)}
+        self._spool = Spool(spool_directory(self.runtime_dir))
+        self._dropped_absent = 0
+        self._dropped_full = 0
+        self._over_depth = 0
+        self._claims = 0
+        self._subscribed: set[bytes] = set()
+        self._held = False
+        self._socket = publisher_socket(addresses.ingress)
+        self._send = super(zmq.Socket, self._socket).send  # past pyzmq's checks for other socket types
+        identity = Identity("publisher", source, self._pid, __version__)
+        self._session = ControlSession(identity, self._numbering.publisher)
+        self._link = Link(addresses.control, self._session, self)
+        self._link.begin()
+        close_at_exit(self)
+        self._await_bus(ABSENT_SECONDS if on_absent != "block" else block_seconds, on_absent)
+
+    # -- publishing ---------------------------------------------------------------------------
+
+    def publish(  # noqa: C901 - one straight line on purpose: every call costs a tenth of it
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        *,
+        session_id: str | None = None,
+        depth: int | None = None,
+        caused_by: str | None = None,
+        retain: bool = False,
+    ) -> bool:
+        """Hand one event to the bus; returns whether it was taken (else it was counted as dropped).
+
+        ``payload`` is a JSON object as a dict, or already encoded as bytes. ``session_id`` is at
+        most 256 bytes. ``depth`` raises the depth beyond what the context says; 8 or more is
+        dropped and counted. ``caused_by`` is the id of the event that led to this one (default: the
+        one being handled). ``retain`` keeps it as the topic's last value.
+
+        Raises :class:`TopicError`, :class:`SchemaError` and :class:`LimitExceeded` for what can
+        never be published, :class:`SpoolFull` when a large payload cannot be stored,
+        :class:`QueueFull` as ``on_full`` says, :class:`ClosedError` and :class:`ForkedError`.
+        """
+        if os.getpid() != self._pid:
+            raise ForkedError(_FORKED)
+        stream = self._streams.get(topic)
+        if stream is None:
+            stream = self._open(topic)
+        context = current.get()
+        level = self._inherited.depth
+        if context is not None and context.depth > level:
+            level = context.depth
+        if depth is not None:
+            level = max(level, check_depth(depth))
+        if level >= DEPTHS:
+            self._over_depth += 1
+            return False
+        if type(payload) is dict:
+            if stream.check is not None:
+                stream.check(payload)
+            try:
+                body = orjson.dumps(payload)
+            except TypeError as error:
+                raise SchemaError(f"payload cannot be written as JSON: {error}") from None
+            if b"null" in body:
+                refuse_not_a_number(payload)
+        else:
+            body = encode_payload(payload, stream)
+        names = self._names.get(session_id)
+        if names is None or caused_by is not None or context is not None:
+            names = self._pack_names(session_id, caused_by)
+        size = len(body)
+        content = payload_header(size) + body if size <= PAYLOAD_BYTES else self._claim(body)
+        if retain or not self.ready:
+            return self._publish_slowly(stream, level, names, content, retain)
+        with self._lock:
+            stream.sequence = sequence = stream.sequence + 1
+            try:
+                self._send(
+                    b"".join(
+                        (
+                            stream.heads[level],
+                            pack_numbers(0xCF, sequence, 0xCF, time.time_ns()),
+                            names,
+                            content,
+                        )
+                    ),
+                    zmq.NOBLOCK,
+                )
+            except zmq.Again:
+                return self._full(stream, level, names, content)
+        return True
+
+    def publish_acknowledged(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        *,
+        session_id: str | None = None,
+        retain: bool = False,
+        timeout: float = 2.0,
+    ) -> int:
+        """Publish through the broker and wait for its word; returns how many subscribers match.
+
+        It may overtake earlier events of this publisher. Besides what :meth:`publish` raises:
+        :class:`RequestTimeout` after ``timeout`` seconds and :class:`RequestRefused`.
+        """
+        self._check_usable()
+        stream = self._streams.get(topic) or self._open(topic)
+        body = encode_payload(payload, stream)
+        content = self._claim(body) if len(body) > PAYLOAD_BYTES else payload_header(len(body)) + body
+        context = current.get() or self._inherited
+        level = max(context.depth, self._inherited.depth)
+        if level >= DEPTHS:
+            self._over_depth += 1
+            return 0
+        names = self._pack_names(session_id, None)
+        pending = self._request(stream, level, names, content, retain=retain, timeout=timeout)
+        return int(self._link.wait(pending, f"the publish of {topic}").body["matching"])
+
+    # -- life ---------------------------------------------------------------------------------
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Every counter of this publisher.
+
+        ``published`` (numbered and handed over), ``dropped_absent`` (no bus, or it was draining),
+        ``dropped_full``, ``over_depth``, ``claims`` (payloads that went to the spool) and
+        ``unanswered`` (control requests without a reply).
+        """
+        return {
+            "published": self._numbering.published,
+            "dropped_absent": self._dropped_absent,
+            "dropped_full": self._dropped_full,
+            "over_depth": self._over_depth,
+            "claims": self._claims,
+            "unanswered": self._link.unanswered,
+        }
+
+    def close(self) -> None:
+        """Send the last beacon, flush for at most a second in the background, and end. Idempotent."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        forget(self)
+        self._closed = True
+        self._link.close()
+        with self._lock:
+            if self.ready:
+                self._send_beacon(self._numbering.beacon(everything=True, closing=True))
+            self.ready = False
+            self._streams = {}
+            self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- for the link's thread ----------------------------------------------------------------
+
+    def tick(self, now: float) -> float:
+        """See :class:`broker.client.link.Owner`."""
+        with self._lock:
+            if self._closed:
+                return TICK_SECONDS
+            if not self.ready:
+                self._look_for_subscriptions()
+                return TICK_SECONDS if self.ready else 0.01
+            beacon = self._numbering.due(now)
+            if beacon is not None:
+                self._send_beacon(beacon)
+        return TICK_SECONDS
+
+    def note(self, note: Note) -> None:
+        """See :class:`broker.client.link.Owner`."""
+        with self._lock:
+            if isinstance(note, Held):
+                self._held = True
+                self.ready = False
+            elif isinstance(note, Welcomed):
+                self._spool.capacity = int(note.limits.get("spool_bytes", self._spool.capacity))
+                self._held = False
+                self._set_ready()
+                if note.again and self.ready:
+                    self._send_beacon(self._numbering.beacon(everything=True))
+
+    def counters(self) -> dict[str, int]:
+        """See :class:`broker.client.link.Owner`."""
+        return self.stats
+
+    def watched(self) -> int | None:
+        """See :class:`broker.client.link.Owner`: nothing but ticks."""
+        return None
+
+    # -- parts --------------------------------------------------------------------------------
+
+    def _await_bus(self, seconds: float, on_absent: OnAbsent) -> None:
+        deadline = time.monotonic() + seconds
+        while not self.ready and (left := deadline - time.monotonic()) > 0:
+            if self._socket.poll(max(1, int(left * 1000))):
+                with self._lock:
+                    self._look_for_subscriptions()
+        if not self.ready and on_absent != "drop":
+            self.close()
+            raise BusUnreachable(
+                f"no bus answers in {self.runtime_dir!r} within {seconds:g} s; start one with 'prxbus up', "
+                "or name its directory with runtime_dir or PRXBUS_RUNTIME_DIR"
+            )
+
+    def _look_for_subscriptions(self) -> None:
+        """Ready means: the broker's eight prefixes were seen, by content."""
+        try:
+            while True:
+                frame = self._socket.recv(zmq.NOBLOCK)
+                if frame[:1] == b"\1" and frame[1:] in DEPTH_BYTES:
+                    self._subscribed.add(frame[1:])
+        except zmq.Again:
+            self._set_ready()
+
+    def _set_ready(self) -> None:
+        self.ready = len(self._subscribed) == DEPTHS and not self._held and not self._closed
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._pid:
+            raise ForkedError(_FORKED)
+        if self._closed:
+            raise ClosedError("this Publisher is closed")
+
+    def _open(self, topic: object) -> Stream:
+        self._check_usable()
+        with self._lock:
+            if self._numbering.full:
+                self._send_beacon(self._numbering.renew(new_publisher()))
+                self._streams = self._numbering.streams
+                self._session.publisher = self._numbering.publisher
+            if isinstance(topic, str) and topic in self._streams:
+                return self._streams[topic]
+            stream = self._numbering.open(topic, time.time_ns())
+            self._numbering.soon(time.monotonic())
+            return stream
+
+    def _pack_names(self, session_id: str | None, caused_by: str | None) -> bytes:
+        if session_id is not None and not is_text(session_id, SESSION_ID_BYTES):
+            raise LimitExceeded(
+                f"session id must be a string of at most {SESSION_ID_BYTES} bytes, not {_short(session_id)}"
+            )
+        context = current.get()
+        if caused_by is None and context is not None:
+            caused_by = context.event
+        if caused_by is None or caused_by == self._inherited.event:
+            packed = self._names.get(session_id)
+            if packed is None:
+                packed = event_names(session_id, self.source, self._inherited.event)
+                if len(self._names) >= SESSIONS:
+                    self._names = {}
+                self._names[session_id] = packed
+            return packed
+        if not is_text(caused_by, CAUSE_BYTES):
+            raise LimitExceeded(f"caused_by must be an event id, not {_short(caused_by)}")
+        return event_names(session_id, self.source, caused_by)
+
+    def _claim(self, body: bytes) -> bytes:
+        size = len(body)
+        if self._oversize == "reject":
+            raise LimitExceeded(
+                f"payload of {size:,} bytes of JSON is larger than {PAYLOAD_BYTES:,}; shorten it, "
+                "or let it travel by claim check with oversize='claim'"
+            )
+        if size > CLAIM_BYTES:
+            raise LimitExceeded(
+                f"payload of {size:,} bytes of JSON is larger than {CLAIM_BYTES:,}; shorten it"
+            )
+        claim = self._spool.store(secrets.token_hex(16), body)
+        self._claims += 1
+        return bytes(msgpack.packb(claim.fields()))
+
+    def _number(self, stream: Stream, level: int, names: bytes, content: bytes) -> bytes:
+        with self._lock:
+            stream.sequence += 1
+            numbers = pack_numbers(0xCF, stream.sequence, 0xCF, time.time_ns())
+            return b"".join((stream.heads[level], numbers, names, content))
+
+    def _request(
+        self, stream: Stream, level: int, names: bytes, content: bytes, *, retain: bool, timeout: float
+    ) -> Pending:
+        with self._lock:
+            frame = self._number(stream, level, names, content)
+            try:
+                return self._link.start("publish", timeout, frame=frame, retain=retain)
+            except (QueueFull, ClosedError):
+                stream.sequence -= 1
+                raise
+
+    def _publish_slowly(self, stream: Stream, level: int, names: bytes, content: bytes, retain: bool) -> bool:
+        """No bus yet (or a draining one), closed, or a retained value: the cases that may take longer."""
+        self._check_usable()
+        with self._lock:
+            self._look_for_subscriptions()
+            if not self.ready:
+                self._dropped_absent += 1
+                self._numbering.unused(stream)
+                return False
+        if retain:
+            try:
+                self._request(stream, level, names, content, retain=True, timeout=RETAIN_SECONDS)
+            except QueueFull:
+                if self._on_full != "drop":
+                    raise
+                self._dropped_full += 1
+                return False
+            return True
+        with self._lock:
+            return self._transmit(stream, level, names, content)
+
+    def _transmit(self, stream: Stream, level: int, names: bytes, content: bytes) -> bool:
+        frame = self._number(stream, level, names, content)
+        try:
+            self._send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            return self._full(stream, level, names, content)
+        return True
+
+    def _full(self, stream: Stream, level: int, names: bytes, content: bytes) -> bool:
+        """The queue had no room for what just took a number: give it back, then do as ``on_full`` says."""
+        stream.sequence -= 1
+        if self._on_full == "block":
+            deadline = time.monotonic() + self._block_seconds
+            while (left := deadline - time.monotonic()) > 0:
+                if self._socket.poll(max(1, int(left * 1000)), zmq.POLLOUT):
+                    frame = self._number(stream, level, names, content)
+                    try:
+                        self._send(frame, zmq.NOBLOCK)
+                    except zmq.Again:
+                        stream.sequence -= 1
+                        continue
+                    return True
+        self._dropped_full += 1
+        self._numbering.unused(stream)
+        if self._on_full == "drop":
+            return False
+        raise QueueFull(
+            f"the queue to the broker is full; it is away or overloaded. Not published: {stream.topic}"
+        )
+
+    def _send_beacon(self, beacon: Beacon) -> None:
+        for frame in encode_beacons(beacon):
+            try:
+                self._send(frame, zmq.NOBLOCK)
+            except zmq.Again:  # the next beacon says the same and more
+                self._numbering.retell(beacon)
+                return
+
+
+_FORKED: Final = "this Publisher was opened in another process; open a new one after fork"
+
+
+def new_publisher() -> bytes:
+    """A fresh publisher id: now in ns since the epoch, then 8 random bytes."""
+    return time.time_ns().to_bytes(8, "big") + secrets.token_bytes(8)
+
+
+def encode_payload(payload: object, stream: Stream) -> bytes:
+    """``payload`` as the bytes of one JSON object, checked against the catalogue when it is a mapping.
+
+    Raises :class:`SchemaError`.
+    """
+    if isinstance(payload, bytes | bytearray | memoryview):
+        body = bytes(payload)
+        try:
+            value = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise SchemaError(f"payload is not JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise SchemaError(f"payload is {_kind(value)}, not an object")
+        return body
+    if not isinstance(payload, Mapping):
+        raise SchemaError(f"payload is {_kind(payload)}; a dict or the bytes of a JSON object is expected")
+    plain = dict(payload)
+    if stream.check is not None:
+        stream.check(plain)
+    try:
+        body = orjson.dumps(plain)
+    except TypeError as error:
+        raise SchemaError(f"payload cannot be written as JSON: {error}") from None
+    if b"null" in body:
+        refuse_not_a_number(plain)
+    return body
+
+
+def refuse_not_a_number(value: object, path: str = "payload") -> None:
+    """Raise :class:`SchemaError` where ``value`` holds NaN or an infinity, which JSON writes as null."""
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise SchemaError(f"{path} is {value}, which JSON cannot say; send null or a string", path=path)
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            refuse_not_a_number(part, f"{path}.{name}")
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            refuse_not_a_number(part, f"{path}[{index}]")
+
+
+def check_depth(depth: object) -> int:
+    """``depth`` if it is a whole number from 0 up; raises :class:`LimitExceeded` otherwise."""
+    if type(depth) is not int or depth < 0:
+        raise LimitExceeded(f"depth must be a whole number from 0 up, not {depth!r}")
+    return depth
+
+
+def _choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else f"of type {type(value).__name__}"
+
+
+def _short(value: object) -> str:
+    return f"{len(value.encode()):,} bytes" if isinstance(value, str) else repr(value)[:80]
