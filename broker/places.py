@@ -21,6 +21,8 @@ ENVIRONMENT_VARIABLE: Final = "PRXBUS_RUNTIME_DIR"
 SOCKET_PATH_BYTES: Final = 107
 """Longest path of a Unix socket: ``sun_path`` is 108 bytes, the last of them NUL (unix(7))."""
 
+_ANOTHER: Final = f"name another with {ENVIRONMENT_VARIABLE} or --runtime-dir"
+
 LOCK_NAME: Final = "lock"
 SPOOL_NAME: Final = "spool"
 
@@ -69,7 +71,7 @@ def endpoints(directory: str) -> Endpoints:
     if longest > SOCKET_PATH_BYTES:
         raise RuntimeDirError(
             f"runtime directory {directory!r} is too long: its sockets would have paths of {longest} bytes, "
-            f"{SOCKET_PATH_BYTES} are possible; name a shorter one with {ENVIRONMENT_VARIABLE} or --runtime-dir"
+            f"{SOCKET_PATH_BYTES} are possible; {_ANOTHER}"
         )
     return Endpoints(*(f"ipc://{path}" for path in paths))
 
@@ -104,12 +106,12 @@ def check_directory(directory: str, create: bool = False) -> bool:
     if status.st_uid != os.geteuid():
         raise RuntimeDirError(
             f"runtime directory {directory!r} belongs to user {status.st_uid}, not to us "
-            f"({os.geteuid()}); name another with {ENVIRONMENT_VARIABLE} or --runtime-dir"
+            f"({os.geteuid()}); {_ANOTHER}"
         )
     if kind & 0o077:
         raise RuntimeDirError(
             f"runtime directory {directory!r} is open to other users (mode {stat.S_IMODE(kind):04o}); "
-            f"chmod 700 {directory!r}, or name another"
+            f"chmod 700 {directory!r}, or {_ANOTHER}"
         )
     return True
 
