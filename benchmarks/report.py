@@ -52,6 +52,10 @@ def _machine(record: Record) -> list[str]:
         f"{where}, {machine['python']}; {load}. {record['started']}, {rounds}.",
         "Versions: " + ", ".join([*versions, *machine["servers"].values()]) + ".",
     ]
+    if machine["load_1min"] > machine["cores"] / 2:
+        lines.append(
+            "**Others used this machine at the start: trust the ratios and the CPU times, not the rates.**"
+        )
     if plan["tiny"] or plan["quick"]:
         lines.append("**A shortened run: a first look, not figures to quote.**")
     return lines
@@ -136,6 +140,17 @@ def _left_out(record: Record) -> list[str]:
     )
 
 
+_COLOURS = {
+    "prxbus": "#c0392b",
+    "nats": "#2e86c1",
+    "redis_pipeline": "#d68910",
+    "redis_plain": "#f5c06b",
+    "mosquitto": "#7d3c98",
+    "raw_proxy": "#7f8c8d",
+    "raw_pubsub": "#bfc9ca",
+}
+
+
 def plot(record: Record, path: Path) -> Path:
     """Draw throughput and latency side by side into `path` (SVG or PNG by its ending). Raises ImportError
     without matplotlib.
@@ -158,9 +173,7 @@ def plot(record: Record, path: Path) -> Path:
             width = 0.8 / len(series)
             for number, (name, values) in enumerate(series.items()):
                 places = [place + number * width for place in range(len(groups))]
-                axis.bar(
-                    places, values, width, label=name, color="#c0392b" if name == "prxbus" else f"C{number}"
-                )
+                axis.bar(places, values, width, label=name, color=_COLOURS.get(name))
             axis.set_xticks([place + 0.4 - width / 2 for place in range(len(groups))], groups)
             axis.set_title(title)
             axis.legend(fontsize=8)
