@@ -204,6 +204,15 @@ def test_the_reasons_are_the_code_s() -> None:
     assert {row[0].strip("`") for row in table("Reason")} == raised
 
 
+def test_the_codes_are_the_code_s() -> None:
+    """Each code of an error message is one that the code gives."""
+    sources = Path(broker.protocol.__file__).parents[1].rglob("*.py")
+    given = {
+        code for source in sources for code in re.findall(r'^ +code = "(\w+)"$', source.read_text(), re.M)
+    }
+    assert {row[0].strip("`") for row in table("Code")} <= given
+
+
 def test_every_link_leads_somewhere() -> None:
     """Each link inside the document names the anchor of one of its headings."""
     anchors = {
