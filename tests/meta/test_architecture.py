@@ -131,6 +131,7 @@ def io_faults(source: str, module: str) -> Iterator[str]:
             yield f"{module}:{node.lineno}: imports pathlib whole; take a pure path from it"
 
 
+@pytest.mark.timeout(240)
 def test_the_import_contracts_hold() -> None:
     """Every contract of import-linter in pyproject.toml is kept, through any chain of imports."""
     run = subprocess.run(
@@ -144,7 +145,7 @@ def test_the_import_contracts_hold() -> None:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=50,
+        timeout=200,
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
@@ -234,7 +235,8 @@ def test_a_module_fits_in_the_head(path: Path) -> None:
     """A module has at most 500 lines and no function of more than 80; its docstring says what it decides."""
     source = path.read_text()
     tree = ast.parse(source)
-    assert len(source.splitlines()) <= MODULE_LINES
+    lines = len(source.splitlines())
+    assert lines <= MODULE_LINES
     assert ast.get_docstring(tree)
     long = [
         f"{node.name}: {node.end_lineno - node.lineno + 1} lines"

@@ -21,6 +21,8 @@ from broker.version import __version__
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+pytestmark = pytest.mark.timeout(240)  # a build, on a machine that is busy
+
 NOT_IN_WHEEL = {"__pycache__"}
 
 
@@ -49,7 +51,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
         ],
         check=True,
         capture_output=True,
-        timeout=50,
+        timeout=200,
     )
     (path,) = place.glob("*.whl")
     with zipfile.ZipFile(path) as opened:
@@ -81,7 +83,7 @@ def test_what_is_installed_here_is_what_is_pinned() -> None:
         [sys.executable, "-P", "-m", "pip", "freeze", "--exclude-editable", "--disable-pip-version-check"],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=200,
         check=True,
     )
     pinned = set((ROOT / "constraints.txt").read_text().lower().replace("_", "-").splitlines())
