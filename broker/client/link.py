@@ -31,7 +31,7 @@ OUTBOX: Final = 1_000
 class Owner(Protocol):
     """What the thread needs of the client it works for. All methods are called from the thread."""
 
-    def tick(self, now: float) -> float:
+    def tick(self, now: float, /) -> float:
         """Look after the data socket; returns the seconds until the next tick."""
 
     def note(self, note: Note) -> None:

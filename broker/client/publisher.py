@@ -263,7 +263,7 @@ class Publisher:
 
     # -- for the link's thread ----------------------------------------------------------------
 
-    def tick(self, now: float) -> float:
+    def tick(self, now: float, /) -> float:
         """See :class:`broker.client.link.Owner`."""
         with self._lock:
             if self._closed:

@@ -46,9 +46,8 @@ class Spool:
                 _write(path, payload)
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            raise self._refusal(
-                len(payload), "no space left on its disk" if full else str(error.strerror)
-            ) from None
+            reason = "no space left on its disk" if full else str(error.strerror)
+            raise self._refusal(len(payload), reason) from None
         return Claim(len(payload), hashlib.sha256(payload).digest(), reference, payload[:CLAIM_HEAD_BYTES])
 
     def load(self, claim: Claim) -> bytes:

@@ -208,7 +208,7 @@ class Subscriber:
 
     # -- for the link's thread ----------------------------------------------------------------
 
-    def tick(self, now: float) -> float:
+    def tick(self, _now: float, /) -> float:
         """See :class:`broker.client.link.Owner`: renew subscriptions while the application is busy."""
         if self._inside or self._closed or not self._lock.acquire(blocking=False):
             return TICK_SECONDS

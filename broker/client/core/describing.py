@@ -21,8 +21,8 @@ def describe(event: Event) -> dict[str, Any]:
     """``event`` as a dict that JSON can hold.
 
     It has ``topic``, ``id``, ``time``, ``session_id``, ``source``, ``depth``, ``caused_by`` and one
-    of ``payload``, ``claim`` (size, sha256, first bytes as text) or, when the publisher sent bytes that are not
-    a JSON object, ``error``.
+    of ``payload``, ``claim`` (size, sha256, first bytes as text) or, when the publisher sent bytes
+    that are not a JSON object, ``error``.
     """
     shown: dict[str, Any] = {
         "topic": event.topic,
