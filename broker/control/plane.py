@@ -2,7 +2,8 @@
 
 ``handle`` takes a message, ``tick`` the time, ``gone`` the end of a peer, ``injected`` and ``measured``
 what came of an action; each returns actions. Any bytes lead to actions, never to an exception.
-Which messages there are is decided in :mod:`broker.protocol.control`, how an action is performed in the server.
+Which messages there are is :mod:`broker.protocol.control`'s to say, how an action is performed the
+server's.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class ControlPlane:
 
     ``epoch`` (16 bytes) is new at each start. ``limits`` is told to every client that says hello.
     ``about`` is what status says of the broker beside that. Times are seconds of one
-    monotonic clock. ``spool`` is what status says of the spool; the server keeps it current.
+    monotonic clock. The server keeps two things current: ``spool`` is what status says of the spool,
+    ``dropped`` counts answers for which a peer had no room.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class ControlPlane:
         self.rates = Rates()
         self.spool: Mapping[str, Any] = {}
         self.draining = False
+        self.dropped = 0
         self._epoch = epoch
         self._release = release
         self._pid = pid
@@ -183,6 +186,7 @@ class ControlPlane:
                 "evicted": self.retained.evicted,
             },
             "refused": dict(self.refusals.counts),
+            "answers_dropped": self.dropped,
             "spool": dict(self.spool),
             "registered": len(self.roster),
             **list_peers(self.roster, now),

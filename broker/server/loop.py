@@ -1,0 +1,235 @@
+"""The control loop: the only thread that touches the control socket and everything beside the proxy.
+
+Takes messages to the control plane, performs its actions, watches over the data plane, and drains
+on request. Decides when the broker must end; decides no answer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import zmq
+
+from ..control.actions import Action, Forget, Inject, Measure, Send, Watch
+from ..control.plane import ControlPlane
+from ..logs import get_logger
+from ..places import Endpoints
+from ..protocol.errors import DecodeError
+from ..protocol.limits import CONTROL_BYTES, CONTROL_HWM
+from .dataplane import DataPlane
+from .internal import InternalClient
+from .processes import ProcessWatch
+
+TICK_SECONDS: Final = 1.0
+MESSAGES_AT_ONCE: Final = 500
+"""Control messages that are handled before everything else gets its turn."""
+
+HOLD_SECONDS: Final = 2.0
+"""How long a drain waits for the publishers to fall silent."""
+
+STILL_SECONDS: Final = 0.2
+"""Counters that have not moved for so long have come to rest."""
+
+START_SECONDS: Final = 15.0
+CANARY_SECONDS: Final = 0.05
+
+log = get_logger("broker.loop")
+
+
+class DataPlaneFailed(Exception):
+    """The data plane ended unasked or lets nothing through: only a new process helps."""
+
+
+class ControlLoop:
+    """Runs one broker from the moment its lock is held.
+
+    ``signals`` is a descriptor from which the numbers of signals can be read (a wake-up descriptor).
+    ``inspect`` is called at each tick; it returns why the broker cannot go on, or None.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        endpoints: Endpoints,
+        plane: ControlPlane,
+        data: DataPlane,
+        watch: ProcessWatch,
+        signals: int,
+        stopping: frozenset[int],
+        inspect: Callable[[], str | None],
+    ) -> None:
+        self._endpoints = endpoints
+        self._plane = plane
+        self._data = data
+        self._watch = watch
+        self._signals = signals
+        self._stopping = stopping
+        self._inspect = inspect
+        self._client = InternalClient(context, endpoints)
+        self._router = control_socket(context)
+        self._poller = zmq.Poller()
+        self._next_tick = 0.0
+        self.stop_requests = 0
+        for source in (data.steering, self._client.publisher, self._client.canaries):
+            self._poller.register(source, zmq.POLLIN)
+        for descriptor in (data.descriptor, watch.descriptor, signals):
+            self._poller.register(descriptor, zmq.POLLIN)
+
+    def start(self) -> bool:
+        """Wait until a canary has come through, then open the control plane; false: asked to stop instead.
+
+        Raises :class:`DataPlaneFailed` when there is none within 15 seconds.
+        """
+        deadline = time.monotonic() + START_SECONDS
+        while not self._client.seen:
+            if self._client.ready:
+                self._client.inject_canary()
+            self._wait(CANARY_SECONDS)
+            if self.stop_requests:
+                return False
+            if time.monotonic() > deadline:
+                raise DataPlaneFailed(f"no canary came through the data plane in {START_SECONDS:g} s")
+        self._router.bind(self._endpoints.control)
+        self._poller.register(self._router, zmq.POLLIN)
+        return True
+
+    def run(self) -> None:
+        """Serve until asked to stop. Raises :class:`DataPlaneFailed`."""
+        while not self.stop_requests:
+            self._wait(max(0.0, self._next_tick - time.monotonic()))
+            now = time.monotonic()
+            if now >= self._next_tick:
+                self._next_tick = now + TICK_SECONDS
+                self._tick(now)
+
+    def drain(self) -> None:
+        """Ask publishers to hold; wait until nothing comes in any more, 2 s at most or until asked again."""
+        self._perform(self._plane.hold())
+        began = moved = time.monotonic()
+        before = None
+        while (now := time.monotonic()) < began + HOLD_SECONDS and self.stop_requests < 2:
+            self._data.ask()
+            self._wait(STILL_SECONDS / 4)
+            current = self._plane.rates.latest
+            if current != before:
+                before, moved = current, now
+            elif now - moved >= STILL_SECONDS:
+                return
+        log.warning("publishers did not fall silent in time; what they still send is lost")
+
+    def close(self) -> None:
+        """Close the sockets; those of the proxy are its own business."""
+        self._client.close()
+        self._router.close()
+
+    # -- parts ----------------------------------------------------------------------------
+
+    def _wait(self, seconds: float) -> None:
+        """Handle whatever comes within ``seconds``, or at once what is there."""
+        ready = dict(self._poller.poll(int(seconds * 1000) + 1))
+        if self._data.descriptor in ready:
+            self._check_data_plane()
+        if self._signals in ready:
+            self._take_signals()
+        if self._router in ready:
+            self._take_messages()
+        if self._watch.descriptor in ready:
+            now = time.monotonic()
+            for peer in self._watch.ended():
+                self._perform(self._plane.gone(peer, now))
+        if self._client.publisher in ready or self._client.canaries in ready:
+            self._client.read()
+        if self._data.steering in ready:
+            totals = self._data.read()
+            if totals is not None:
+                totals = self._client.without_canaries(totals)
+                self._perform(self._plane.measured(totals, time.monotonic()))
+
+    def _tick(self, now: float) -> None:
+        if not self._client.send_canary():
+            raise DataPlaneFailed("the data plane lets nothing through any more")
+        reason = self._inspect()
+        if reason is not None:
+            raise DataPlaneFailed(reason)
+        self._data.ask()
+        self._perform(self._plane.tick(now))
+
+    def _check_data_plane(self) -> None:
+        os.read(self._data.descriptor, 16)
+        if self._data.error is not None:
+            raise DataPlaneFailed(f"the proxy failed: {self._data.error}") from self._data.error
+        if not self._data.running:
+            raise DataPlaneFailed("the proxy ended unasked")
+
+    def _take_signals(self) -> None:
+        for number in os.read(self._signals, 4096):
+            if number in self._stopping:
+                self.stop_requests += 1
+        # Others only ask for a sign of life.
+        log.info("signal", registered=len(self._plane.roster), stopping=self.stop_requests > 0)
+
+    def _take_messages(self) -> None:
+        for _ in range(MESSAGES_AT_ONCE):
+            try:
+                peer, *parts = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return
+            now = time.monotonic()
+            if len(parts) == 1:
+                pid = process_of(parts[0])
+                actions = self._plane.handle(peer.bytes, parts[0].bytes, now, pid)
+            else:
+                error = DecodeError("parts", f"a control message is one frame, not {len(parts)}")
+                actions = self._plane.refuse(peer.bytes, 0, error)
+            self._perform(actions)
+
+    def _perform(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            match action:
+                case Send():
+                    self._send(action)
+                case Inject():
+                    self._perform(self._plane.injected(action, self._client.inject(action.frame)))
+                case Watch(peer, pid):
+                    if not self._watch.watch(peer, pid):
+                        self._perform(self._plane.gone(peer, time.monotonic()))
+                case Forget(peer):
+                    self._watch.forget(peer)
+                case Measure():
+                    self._data.ask()
+
+    def _send(self, action: Send) -> None:
+        try:
+            self._router.send_multipart([action.peer, action.data], zmq.NOBLOCK)
+        except zmq.Again:
+            self._plane.dropped += 1
+        except zmq.ZMQError as error:
+            if error.errno != zmq.EHOSTUNREACH:
+                raise
+            self._perform(self._plane.gone(action.peer, time.monotonic(), "disconnected"))
+
+
+def control_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+    """The control plane's ROUTER. A peer that is gone or does not read is an error, not a silent loss."""
+    socket = context.socket(zmq.ROUTER)
+    socket.set(zmq.MAXMSGSIZE, CONTROL_BYTES)
+    socket.set(zmq.SNDHWM, CONTROL_HWM)
+    socket.set(zmq.RCVHWM, CONTROL_HWM)
+    socket.set(zmq.ROUTER_MANDATORY, 1)
+    socket.set(zmq.LINGER, 200)
+    return socket
+
+
+def process_of(frame: zmq.Frame) -> int | None:
+    """The process at the other end of an ipc connection, by the kernel's word; None where it gives none.
+
+    libzmq puts SO_PEERCRED of the connection into the peer's address: ``host:uid:gid:pid``.
+    """
+    try:
+        _, _, _, pid = str(frame.get("Peer-Address")).rsplit(":", 3)
+        return int(pid)
+    except (zmq.ZMQError, ValueError):
+        return None

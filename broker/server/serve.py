@@ -1,0 +1,167 @@
+"""One broker from start to end: directory, lock, spool, data plane, control loop, drain.
+
+Decides the order in which things begin and end, and the exit code. Everything that is opened here is
+closed here, the lock last.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final, NamedTuple
+
+import zmq
+
+from .. import logs
+from ..control.plane import ControlPlane
+from ..places import Endpoints, check_directory, endpoints
+from ..protocol import limits
+from ..protocol.errors import RuntimeDirError
+from ..version import __version__
+from .dataplane import SETTLE_SECONDS, DataPlane
+from .descriptors import FEW_DESCRIPTORS, clients_for, raise_descriptor_limit
+from .inspection import Inspection
+from .lock import DirectoryLock, remove_stale_sockets
+from .loop import ControlLoop, DataPlaneFailed
+from .processes import ProcessWatch
+from .spool import Spool
+
+CLOSE_SECONDS: Final = 3.0
+"""How long the proxy's thread may take to hand on what is left and to close."""
+
+END_SECONDS: Final = 6
+"""A drain that takes longer is ended by an alarm: better a late kernel's clean-up than a hanging process."""
+
+STOPPING: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+
+log = logs.get_logger("broker")
+
+
+class Settings(NamedTuple):
+    """What can be configured; sizes in bytes, times in seconds."""
+
+    runtime_dir: str
+    spool_bytes: int = limits.SPOOL_BYTES
+    claim_seconds: float = limits.CLAIM_SECONDS
+    memory_bytes: int = 4 * 2**30
+
+
+class Ready(NamedTuple):
+    """What a broker says once everything works."""
+
+    runtime_dir: str
+    pid: int
+    epoch: str
+
+
+def serve(settings: Settings, announce: Callable[[Ready], None]) -> int:
+    """Run a broker until it is told to stop; returns its exit code, 0 after a drain and 1 after a failure.
+
+    ``announce`` is called once it works. For the main thread. Raises :class:`RuntimeDirError`
+    and :class:`AlreadyRunning` before anything has changed.
+    """
+    addresses = endpoints(settings.runtime_dir)
+    check_directory(settings.runtime_dir, create=True)
+    with DirectoryLock(settings.runtime_dir) as lock:
+        try:
+            remove_stale_sockets([address.removeprefix("ipc://") for address in addresses])
+        except OSError as error:
+            raise RuntimeDirError(f"a stale socket cannot be removed: {error}") from None
+        with ExitStack() as stack:
+            spool = Spool(settings.runtime_dir, settings.spool_bytes, settings.claim_seconds)
+            stack.callback(spool.stop)
+            return _serve(settings, addresses, lock, spool, announce)
+
+
+def _serve(
+    settings: Settings,
+    addresses: Endpoints,
+    lock: DirectoryLock,
+    spool: Spool,
+    announce: Callable[[Ready], None],
+) -> int:
+    descriptors = raise_descriptor_limit()
+    epoch = secrets.token_bytes(16)
+    plane = ControlPlane(
+        epoch=epoch,
+        release=__version__,
+        pid=os.getpid(),
+        now=time.monotonic(),
+        limits=told_limits(settings),
+        about={"runtime_dir": settings.runtime_dir, "max_clients": clients_for(descriptors)},
+    )
+    inspection = Inspection(lock, addresses, settings.memory_bytes)
+
+    def inspect() -> str | None:
+        plane.spool = spool.usage()
+        return inspection.fault()
+
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    context.set(zmq.MAX_SOCKETS, 1023)
+    data = DataPlane(context, addresses, epoch)
+    watch = ProcessWatch(descriptors)
+    failed = False
+    with _signals() as wakeup:
+        loop = ControlLoop(context, addresses, plane, data, watch, wakeup, STOPPING, inspect)
+        data.start(SETTLE_SECONDS if lock.used_before else 0.0)
+        try:
+            logs.warm_up()
+            if descriptors < FEW_DESCRIPTORS:
+                log.warning("few descriptors: raise the hard limit (ulimit -Hn)", descriptors=descriptors)
+            if loop.start():
+                inspection.note_sockets()
+                inspect()
+                spool.start()
+                log.info("ready", runtime_dir=settings.runtime_dir, max_clients=clients_for(descriptors))
+                announce(Ready(settings.runtime_dir, os.getpid(), epoch.hex()))
+                loop.run()
+                signal.alarm(END_SECONDS)
+                loop.drain()
+        except DataPlaneFailed as error:
+            log.error("the broker ends", reason=str(error))
+            failed = True
+            signal.alarm(END_SECONDS)
+        if not data.close(CLOSE_SECONDS):
+            log.error("the data plane did not end in time")
+            return 1
+        loop.close()
+        watch.close()
+        context.term()
+        signal.alarm(0)
+    log.info("ended", drained=not failed)
+    return int(failed)
+
+
+def told_limits(settings: Settings) -> dict[str, int | float]:
+    """The limits that a client is told, under the names of the table in protocol.limits."""
+    told = {row.name.replace(" ", "_"): row.value for row in limits.TABLE}
+    told["spool_bytes"] = told["spool"] = settings.spool_bytes
+    told["claim_seconds"] = told["claim_lifetime"] = settings.claim_seconds
+    return told
+
+
+@contextmanager
+def _signals() -> Iterator[int]:
+    """Signals as bytes in a pipe while it lasts; SIGHUP stays ignored where it was (nohup)."""
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    numbers = [*STOPPING, signal.SIGUSR1]
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        numbers.remove(signal.SIGHUP)
+    before: dict[int, Any] = {number: signal.signal(number, _noted) for number in numbers}
+    old = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(old)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(reading)
+        os.close(writing)
+
+
+def _noted(_number: int, _frame: object) -> None:
+    """The wake-up descriptor carries the number; the handler only keeps the default from happening."""

@@ -1,0 +1,220 @@
+"""The spool: a private directory, on tmpfs where there is one, swept of expired claims.
+
+Decides where it lies and what is removed from it. Claims are written and read by clients; a name
+that begins with a dot is theirs and left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from ..logs import get_logger
+from ..places import spool_directory
+from ..protocol.errors import RuntimeDirError
+
+SHARED_MEMORY: Final = "/dev/shm"
+SWEEP_SECONDS: Final = 2.0
+ABANDONED_SECONDS: Final = 86_400.0
+"""A spool in shared memory in which nothing changed for so long, and whose bus is gone, is removed."""
+
+log = get_logger("broker.spool")
+
+
+class Claim(NamedTuple):
+    """One file of the spool."""
+
+    written: float
+    size: int
+    name: str
+
+
+class Spool:
+    """The spool of the bus in ``directory``: at most ``capacity`` bytes, each kept for ``seconds``.
+
+    Raises :class:`RuntimeDirError` when it cannot be made.
+    """
+
+    def __init__(self, directory: str, capacity: int, seconds: float, memory: str = SHARED_MEMORY) -> None:
+        self.capacity = capacity
+        self.seconds = seconds
+        self.path = place_spool(directory, memory)
+        self.swept = 0
+        self._usage = (0, 0)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="prxbus-spool", daemon=True)
+        self.sweep(time.time())
+
+    def start(self) -> None:
+        """Sweep every few seconds, in a thread of its own: a slow disk delays nobody."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Sweep no longer; remove the directory if it is empty and not on disk."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        _remove_if_empty(self.path)
+
+    def usage(self) -> dict[str, Any]:
+        """What status says of it."""
+        files, size = self._usage
+        return {
+            "path": self.path,
+            "files": files,
+            "bytes": size,
+            "swept": self.swept,
+            "limit_bytes": self.capacity,
+            "claim_seconds": self.seconds,
+        }
+
+    def sweep(self, now: float) -> None:
+        """Remove claims that have expired at ``now`` (seconds of the epoch) and the oldest of too many."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            log.warning("the spool cannot be read", path=self.path, reason=error.strerror)
+            return
+        try:
+            kept = sorted(claims_in(descriptor))
+            held = sum(claim.size for claim in kept)
+            for claim in list(kept):
+                if abs(now - claim.written) <= self.seconds and held <= self.capacity:
+                    continue
+                _unlink(claim.name, descriptor)
+                kept.remove(claim)
+                held -= claim.size
+                self.swept += 1
+            self._usage = len(kept), held
+        finally:
+            os.close(descriptor)
+
+    def _run(self) -> None:
+        while not self._stop.wait(SWEEP_SECONDS):
+            self.sweep(time.time())
+
+
+def place_spool(directory: str, memory: str = SHARED_MEMORY) -> str:
+    """Make sure that the spool of ``directory`` exists; returns where it really lies.
+
+    That is in ``memory`` when this is tmpfs and the runtime directory is not; then the spool is a link. A
+    directory there that somebody else made first is not used. Raises :class:`RuntimeDirError`.
+    """
+    link = spool_directory(directory)
+    try:
+        if os.path.islink(link):
+            os.unlink(link)  # the directory is ours alone, so the link was too; it is made anew
+        elif os.path.isdir(link):
+            os.chmod(link, 0o700)
+            return link
+        if not on_tmpfs(directory) and on_tmpfs(memory):
+            remove_abandoned(memory, time.time())
+            target = os.path.join(memory, spool_name(directory))
+            if _make_private(target):
+                os.symlink(target, link)
+                return target
+            log.warning("the spool's place in shared memory is not ours; using the disk", path=target)
+        os.mkdir(link, 0o700)
+    except OSError as error:
+        raise RuntimeDirError(f"the spool {link!r} cannot be made: {error.strerror}") from None
+    return link
+
+
+def spool_name(directory: str) -> str:
+    """The name in shared memory of the spool of ``directory``."""
+    digest = hashlib.sha256(os.fsencode(os.path.realpath(directory))).hexdigest()
+    return f"{_our_prefix()}{digest[:24]}"
+
+
+def on_tmpfs(path: str) -> bool:
+    """Whether ``path`` lies in memory, as far as the kernel tells; false where it does not exist."""
+    try:
+        device = os.stat(path).st_dev
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+            return _mounted_as(mounts, f"{os.major(device)}:{os.minor(device)}") == "tmpfs"
+    except OSError:
+        return False
+
+
+def claims_in(descriptor: int) -> Iterator[Claim]:
+    """The claims in an open spool directory."""
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # a client removed it meanwhile
+                continue
+            if not stat.S_ISDIR(status.st_mode):
+                yield Claim(status.st_mtime, status.st_size, entry.name)
+
+
+def remove_abandoned(memory: str, now: float) -> None:
+    """Remove spools of ours in ``memory`` that no broker has swept for a day."""
+    with os.scandir(memory) as entries:
+        candidates = [entry.path for entry in entries if entry.name.startswith(_our_prefix())]
+    for path in candidates:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            status = os.fstat(descriptor)
+            claims = list(claims_in(descriptor))
+            newest = max([status.st_mtime, *(claim.written for claim in claims)])
+            if status.st_uid == os.geteuid() and now - newest > ABANDONED_SECONDS:
+                for claim in claims:
+                    _unlink(claim.name, descriptor)
+                _remove_if_empty(path)
+        finally:
+            os.close(descriptor)
+
+
+def _our_prefix() -> str:
+    return f"prxbus-{os.geteuid()}-"
+
+
+def _mounted_as(mounts: Iterable[str], device: str) -> str | None:
+    """The file system of ``device`` in a mountinfo table (proc(5)): the first field after the dash."""
+    for line in mounts:
+        before, _, after = line.partition(" - ")
+        if before.split()[2] == device:
+            return after.split()[0]
+    return None
+
+
+def _make_private(path: str) -> bool:
+    """Whether ``path`` is a directory of ours alone, made now or earlier."""
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    status = os.lstat(path)
+    return (
+        stat.S_ISDIR(status.st_mode)
+        and status.st_uid == os.geteuid()
+        and stat.S_IMODE(status.st_mode) == 0o700
+    )
+
+
+def _unlink(name: str, descriptor: int) -> None:
+    try:
+        os.unlink(name, dir_fd=descriptor)
+    except FileNotFoundError:
+        return
+
+
+def _remove_if_empty(path: str) -> None:
+    """Remove a spool that holds no claim, with the file that clients lock."""
+    try:
+        if not any(not name.startswith(".") for name in os.listdir(path)):
+            for name in os.listdir(path):
+                os.unlink(os.path.join(path, name))
+            os.rmdir(path)
+    except OSError:
+        return
