@@ -61,7 +61,7 @@ class Spool:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             raise ClaimExpired(
-                f"the payload {claim.reference} ({claim.size:,} bytes) is no longer in the spool: {error.strerror}"
+                f"the payload {claim.reference} ({claim.size:,} bytes) is no longer there: {error.strerror}"
             ) from None
         with open(descriptor, "rb") as file:
             payload = file.read(claim.size + 1)
