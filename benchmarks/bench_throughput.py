@@ -22,6 +22,7 @@ _FAN_OUT = (1, 4, 16)
 _UNITS = {
     "delivered_per_s": "events/s",
     "lost": "events",
+    "cpu_us": "us/event",
     "cpu_publisher_us": "us/event",
     "cpu_server_us": "us/event",
     "cpu_subscribers_us": "us/event",

@@ -45,10 +45,11 @@ class Throughput:
         return (self.sent * self.watched - self.lost) / self.seconds
 
     def figures(self) -> dict[str, float]:
-        """The rate, the loss, and microseconds of processor time per published event and role."""
+        """The rate, the loss, and microseconds of processor time per published event, in all and by role."""
         return {
             "delivered_per_s": self.delivered_per_second,
             "lost": self.lost,
+            "cpu_us": 1e6 * sum(self.cpu.values()) / max(1, self.sent),
             **{f"cpu_{role}_us": 1e6 * seconds / max(1, self.sent) for role, seconds in self.cpu.items()},
         }
 

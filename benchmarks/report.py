@@ -94,17 +94,20 @@ def _questions(record: Record) -> Iterator[str]:
 
 
 def _matrix(cells: Sequence[Record]) -> Iterator[str]:
-    """Rates of all cells of one payload side by side, and the processor time of 1 -> 1 per role."""
+    """Rates of all cells of one payload side by side, then the processor time of one event, all roles
+    together.
+    """
     for payload in dict.fromkeys(cell["conditions"]["payload"] for cell in cells):
         group = [cell for cell in cells if cell["conditions"]["payload"] == payload]
-        names = dict.fromkeys(name for cell in group for name in cell["median"])
         rows = []
-        for name in names:
+        for name in dict.fromkeys(name for cell in group for name in cell["median"]):
             medians = [cell["median"].get(name) for cell in group]
             rates = ["" if median is None else _rate(median) for median in medians]
-            rows.append([name, *rates, _cpu(medians[0])])
-        head = [f"{payload}, delivered/s", *(f"1 → {cell['conditions']['subscribers']}" for cell in group)]
-        yield from _table([*head, "µs CPU per event, 1 → 1: publisher/server/subscriber"], rows)
+            costs = ["" if median is None else amount(median["cpu_us"]) for median in medians]
+            rows.append([name, *rates, *costs, _cpu(medians[0])])
+        fan_out = [f"1 → {cell['conditions']['subscribers']}" for cell in group]
+        costs = [f"CPU µs, {way}" for way in fan_out]
+        yield from _table([f"{payload}, delivered/s", *fan_out, *costs, f"{fan_out[0]}: pub/srv/sub"], rows)
 
 
 def _rate(median: Mapping[str, float]) -> str:
