@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from . import logs
 from .places import runtime_directory
@@ -42,11 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _announce(ready: Ready) -> None:
-    print(f"prxbus broker {__version__} is ready in {ready.runtime_dir} (pid {ready.pid})", flush=True)
+    _say(f"prxbus broker {__version__} is ready in {ready.runtime_dir} (pid {ready.pid})")
 
 
 def _announce_json(ready: Ready) -> None:
-    print(json.dumps({"ready": True, **ready._asdict()}), flush=True)
+    _say(json.dumps({"ready": True, **ready._asdict()}))
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # nobody reads: no reason to end
+        print(line, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -57,8 +57,8 @@ class ControlPlane:
 
     ``epoch`` (16 bytes) is new at each start. ``limits`` is told to every client that says hello.
     ``about`` is what status says of the broker beside that. Times are seconds of one
-    monotonic clock. The server keeps two things current: ``spool`` is what status says of the spool,
-    ``dropped`` counts answers for which a peer had no room.
+    monotonic clock. The server keeps three things current: ``spool`` is what status says of the spool,
+    ``process`` what it says of the broker's process, ``dropped`` counts answers for which a peer had no room.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class ControlPlane:
         self.refusals = Refusals()
         self.rates = Rates()
         self.spool: Mapping[str, Any] = {}
+        self.process: Mapping[str, Any] = {}
         self.draining = False
         self.dropped = 0
         self._epoch = epoch
@@ -176,6 +177,7 @@ class ControlPlane:
                 "uptime_s": round(now - self._began, 3),
                 "draining": self.draining,
                 **self._about,
+                **self.process,
                 "limits": self._limits,
             },
             "rates": self.rates.per_second(),
@@ -191,6 +193,12 @@ class ControlPlane:
             "registered": len(self.roster),
             **list_peers(self.roster, now),
         }
+
+    def summary(self) -> dict[str, Any]:
+        """The status in a few numbers, for the log."""
+        totals = self.rates.latest or Forwarded()
+        refused = sum(self.refusals.counts.values())
+        return {"registered": len(self.roster), "refused": refused, **totals._asdict()}
 
     # -- one method per kind of message ---------------------------------------------------
 

@@ -63,7 +63,7 @@ class DataPlane:
 
     def start(self, settle: float = SETTLE_SECONDS) -> None:
         """Bind the sockets and forward. The thread gets no signals: they would reset the proxy's counters."""
-        self._thread = threading.Thread(target=self._run, args=(settle,), name="prxbus-proxy")
+        self._thread = threading.Thread(target=self._run, args=(settle,), name="prxbus-proxy", daemon=True)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             self._thread.start()

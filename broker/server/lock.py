@@ -78,8 +78,11 @@ def remove_stale_sockets(paths: list[str]) -> None:
     """
     for path in paths:
         try:
-            if not stat.S_ISSOCK(os.lstat(path).st_mode):
-                raise RuntimeDirError(f"{path!r} is not a socket; move it away")
-            os.unlink(path)
+            if stat.S_ISSOCK(os.lstat(path).st_mode):
+                os.unlink(path)
+                continue
         except FileNotFoundError:
             continue
+        except OSError as error:
+            raise RuntimeDirError(f"the stale socket {path!r} cannot be removed: {error.strerror}") from None
+        raise RuntimeDirError(f"{path!r} is not a socket; move it away")

@@ -27,6 +27,9 @@ TICK_SECONDS: Final = 1.0
 MESSAGES_AT_ONCE: Final = 500
 """Control messages that are handled before everything else gets its turn."""
 
+UNREAD: Final = 256
+"""Control messages of one peer that wait to be handled: 256 MB of the largest. Then that peer waits."""
+
 HOLD_SECONDS: Final = 2.0
 """How long a drain waits for the publishers to fall silent."""
 
@@ -165,11 +168,11 @@ class ControlLoop:
             raise DataPlaneFailed("the proxy ended unasked")
 
     def _take_signals(self) -> None:
+        """SIGUSR1 asks for a line in the log, the others for the end."""
         for number in os.read(self._signals, 4096):
             if number in self._stopping:
                 self.stop_requests += 1
-        # Others only ask for a sign of life.
-        log.info("signal", registered=len(self._plane.roster), stopping=self.stop_requests > 0)
+        log.info("signal", stopping=self.stop_requests > 0, **self._plane.summary())
 
     def _take_messages(self) -> None:
         for _ in range(MESSAGES_AT_ONCE):
@@ -217,7 +220,7 @@ def control_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]
     socket = context.socket(zmq.ROUTER)
     socket.set(zmq.MAXMSGSIZE, CONTROL_BYTES)
     socket.set(zmq.SNDHWM, CONTROL_HWM)
-    socket.set(zmq.RCVHWM, CONTROL_HWM)
+    socket.set(zmq.RCVHWM, UNREAD)
     socket.set(zmq.ROUTER_MANDATORY, 1)
     socket.set(zmq.LINGER, 200)
     return socket

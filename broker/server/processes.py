@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import select
+from typing import Self
 
 from .descriptors import OWN_DESCRIPTORS
 
@@ -71,7 +72,10 @@ class ProcessWatch:
             self.forget(peer)
         return peers
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Watch nothing any more."""
         for peer in list(self._peers):
             self.forget(peer)

@@ -20,7 +20,6 @@ from .. import logs
 from ..control.plane import ControlPlane
 from ..places import Endpoints, check_directory, endpoints
 from ..protocol import limits
-from ..protocol.errors import RuntimeDirError
 from ..version import __version__
 from .dataplane import SETTLE_SECONDS, DataPlane
 from .descriptors import FEW_DESCRIPTORS, clients_for, raise_descriptor_limit
@@ -47,7 +46,7 @@ class Settings(NamedTuple):
     runtime_dir: str
     spool_bytes: int = limits.SPOOL_BYTES
     claim_seconds: float = limits.CLAIM_SECONDS
-    memory_bytes: int = 4 * 2**30
+    memory_bytes: int = 2**32
 
 
 class Ready(NamedTuple):
@@ -67,14 +66,15 @@ def serve(settings: Settings, announce: Callable[[Ready], None]) -> int:
     addresses = endpoints(settings.runtime_dir)
     check_directory(settings.runtime_dir, create=True)
     with DirectoryLock(settings.runtime_dir) as lock:
+        paths = [address.removeprefix("ipc://") for address in addresses]
+        remove_stale_sockets(paths)
+        spool = Spool(settings.runtime_dir, settings.spool_bytes, settings.claim_seconds)
         try:
-            remove_stale_sockets([address.removeprefix("ipc://") for address in addresses])
-        except OSError as error:
-            raise RuntimeDirError(f"a stale socket cannot be removed: {error}") from None
-        with ExitStack() as stack:
-            spool = Spool(settings.runtime_dir, settings.spool_bytes, settings.claim_seconds)
-            stack.callback(spool.stop)
             return _serve(settings, addresses, lock, spool, announce)
+        finally:
+            spool.stop()
+            if lock.in_place:
+                remove_stale_sockets(paths)
 
 
 def _serve(
@@ -85,6 +85,7 @@ def _serve(
     announce: Callable[[Ready], None],
 ) -> int:
     descriptors = raise_descriptor_limit()
+    clients = clients_for(descriptors)
     epoch = secrets.token_bytes(16)
     plane = ControlPlane(
         epoch=epoch,
@@ -92,48 +93,55 @@ def _serve(
         pid=os.getpid(),
         now=time.monotonic(),
         limits=told_limits(settings),
-        about={"runtime_dir": settings.runtime_dir, "max_clients": clients_for(descriptors)},
+        about={"runtime_dir": settings.runtime_dir, "max_clients": clients},
     )
-    inspection = Inspection(lock, addresses, settings.memory_bytes)
+    inspection = Inspection(lock, addresses, settings.memory_bytes, descriptors)
 
     def inspect() -> str | None:
         plane.spool = spool.usage()
+        plane.process = inspection.usage()
         return inspection.fault()
 
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    context.set(zmq.MAX_SOCKETS, 1023)
-    data = DataPlane(context, addresses, epoch)
-    watch = ProcessWatch(descriptors)
-    failed = False
-    with _signals() as wakeup:
+    with ExitStack() as stack:
+        wakeup = stack.enter_context(_signals())
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        stack.callback(context.term)
+        data = DataPlane(context, addresses, epoch)
+        stack.callback(_end, data)
+        watch = stack.enter_context(ProcessWatch(descriptors))
         loop = ControlLoop(context, addresses, plane, data, watch, wakeup, STOPPING, inspect)
+        stack.callback(loop.close)
+        stack.callback(signal.alarm, END_SECONDS)
         data.start(SETTLE_SECONDS if lock.used_before else 0.0)
         try:
             logs.warm_up()
             if descriptors < FEW_DESCRIPTORS:
-                log.warning("few descriptors: raise the hard limit (ulimit -Hn)", descriptors=descriptors)
+                log.warning(
+                    "few descriptors: raise the hard limit (ulimit -Hn)",
+                    descriptors=descriptors,
+                    max_clients=clients,
+                )
             if loop.start():
                 inspection.note_sockets()
                 inspect()
                 spool.start()
-                log.info("ready", runtime_dir=settings.runtime_dir, max_clients=clients_for(descriptors))
+                log.info("ready", runtime_dir=settings.runtime_dir, max_clients=clients)
                 announce(Ready(settings.runtime_dir, os.getpid(), epoch.hex()))
                 loop.run()
                 signal.alarm(END_SECONDS)
                 loop.drain()
         except DataPlaneFailed as error:
             log.error("the broker ends", reason=str(error))
-            failed = True
-            signal.alarm(END_SECONDS)
-        if not data.close(CLOSE_SECONDS):
-            log.error("the data plane did not end in time")
             return 1
-        loop.close()
-        watch.close()
-        context.term()
-        signal.alarm(0)
-    log.info("ended", drained=not failed)
-    return int(failed)
+    signal.alarm(0)
+    log.info("ended")
+    return 0
+
+
+def _end(data: DataPlane) -> None:
+    """End the data plane; if it cannot be ended, the alarm that is set by now ends the process."""
+    if not data.close(CLOSE_SECONDS):
+        log.error("the data plane does not end")
 
 
 def told_limits(settings: Settings) -> dict[str, int | float]:

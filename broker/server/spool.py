@@ -22,7 +22,10 @@ from ..protocol.errors import RuntimeDirError
 SHARED_MEMORY: Final = "/dev/shm"
 SWEEP_SECONDS: Final = 2.0
 ABANDONED_SECONDS: Final = 86_400.0
-"""A spool in shared memory in which nothing changed for so long, and whose bus is gone, is removed."""
+"""A spool in shared memory in which nothing changed for so long belongs to nobody; no claim lives longer."""
+
+OWNER_FILE: Final = ".runtime-dir"
+"""Names, inside a spool in shared memory, the runtime directory that it belongs to."""
 
 log = get_logger("broker.spool")
 
@@ -45,6 +48,7 @@ class Spool:
         self.capacity = capacity
         self.seconds = seconds
         self.path = place_spool(directory, memory)
+        self._link = spool_directory(directory)
         self.swept = 0
         self._usage = (0, 0)
         self._stop = threading.Event()
@@ -56,11 +60,12 @@ class Spool:
         self._thread.start()
 
     def stop(self) -> None:
-        """Sweep no longer; remove the directory if it is empty and not on disk."""
+        """Sweep no longer. An empty spool is removed; claims stay, because somebody may still load them."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()
-        _remove_if_empty(self.path)
+        if _remove_if_empty(self.path) and os.path.islink(self._link):
+            os.unlink(self._link)
 
     def usage(self) -> dict[str, Any]:
         """What status says of it."""
@@ -117,6 +122,7 @@ def place_spool(directory: str, memory: str = SHARED_MEMORY) -> str:
             remove_abandoned(memory, time.time())
             target = os.path.join(memory, spool_name(directory))
             if _make_private(target):
+                _write_owner(target, directory)
                 os.symlink(target, link)
                 return target
             log.warning("the spool's place in shared memory is not ours; using the disk", path=target)
@@ -157,7 +163,7 @@ def claims_in(descriptor: int) -> Iterator[Claim]:
 
 
 def remove_abandoned(memory: str, now: float) -> None:
-    """Remove spools of ours in ``memory`` that no broker has swept for a day."""
+    """Remove spools of ours in ``memory`` whose runtime directory is gone, or all life for a day."""
     with os.scandir(memory) as entries:
         candidates = [entry.path for entry in entries if entry.name.startswith(_our_prefix())]
     for path in candidates:
@@ -169,7 +175,8 @@ def remove_abandoned(memory: str, now: float) -> None:
             status = os.fstat(descriptor)
             claims = list(claims_in(descriptor))
             newest = max([status.st_mtime, *(claim.written for claim in claims)])
-            if status.st_uid == os.geteuid() and now - newest > ABANDONED_SECONDS:
+            gone = now - newest > ABANDONED_SECONDS or not _owner_exists(path)
+            if status.st_uid == os.geteuid() and gone:
                 for claim in claims:
                     _unlink(claim.name, descriptor)
                 _remove_if_empty(path)
@@ -202,6 +209,21 @@ def _make_private(path: str) -> bool:
     )
 
 
+def _write_owner(path: str, directory: str) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(os.path.join(path, OWNER_FILE), flags, 0o600), "wb") as file:
+        file.write(os.fsencode(directory))
+
+
+def _owner_exists(path: str) -> bool:
+    """Whether the runtime directory of the spool at ``path`` is there; without a name it counts so."""
+    try:
+        with open(os.path.join(path, OWNER_FILE), "rb") as file:
+            return os.path.lexists(file.read())
+    except (OSError, ValueError):
+        return True
+
+
 def _unlink(name: str, descriptor: int) -> None:
     try:
         os.unlink(name, dir_fd=descriptor)
@@ -209,12 +231,15 @@ def _unlink(name: str, descriptor: int) -> None:
         return
 
 
-def _remove_if_empty(path: str) -> None:
-    """Remove a spool that holds no claim, with the file that clients lock."""
+def _remove_if_empty(path: str) -> bool:
+    """Remove a spool that holds no claim, with the file that clients lock; whether it could be done."""
     try:
-        if not any(not name.startswith(".") for name in os.listdir(path)):
-            for name in os.listdir(path):
-                os.unlink(os.path.join(path, name))
-            os.rmdir(path)
+        names = os.listdir(path)
+        if not all(name.startswith(".") for name in names):
+            return False
+        for name in names:
+            os.unlink(os.path.join(path, name))
+        os.rmdir(path)
     except OSError:
-        return
+        return False
+    return True
