@@ -123,4 +123,4 @@ def _fault(candidate: str, command: str) -> Unresolved | None:
 def _missing_hint(command: str) -> str:
     if len(command.split()) > 1:
         return "a command is one executable: put its arguments into args"
-    return "install it, or write its absolute path"
+    return "create it, or correct the path" if "/" in command else "install it, or write its absolute path"

@@ -31,6 +31,29 @@ _STEP_MS: Final = 100
 _STOP_S: Final = 5.0
 
 
+class Rest:
+    """Decides whether a file has come to rest, from one look after another.
+
+    Wait ``pause`` seconds before each :meth:`look`. Pure: it does not wait itself.
+    """
+
+    def __init__(self, first: Signature) -> None:
+        self.seen = first
+        self._waited = 0.0
+
+    @property
+    def pause(self) -> float:
+        """Seconds without a change that show rest; more for a file that is away: editors put it back."""
+        return GONE_S if self.seen is None else SETTLE_S
+
+    def look(self, now: Signature) -> bool:
+        """Whether the file is at rest after this look, or has moved for so long that it counts as such."""
+        self._waited += self.pause
+        is_same = now == self.seen
+        self.seen = now
+        return is_same or self._waited >= UNSETTLED_S
+
+
 class FileWatcher:
     """Watches one path in a thread of its own, whether a file is there or not.
 
@@ -98,21 +121,14 @@ class FileWatcher:
             yield bool(named)
 
     def _settle(self) -> None:
-        waited = 0.0
-        before = signature(self._path)
-        while waited < UNSETTLED_S:
-            pause = GONE_S if before is None else SETTLE_S
-            if self._stop.wait(pause):
+        rest = Rest(signature(self._path))
+        while not self._stop.wait(rest.pause):
+            if rest.look(signature(self._path)):
+                self._seen = rest.seen
+                self._report()
                 return
-            waited += pause
-            now = signature(self._path)
-            if now == before:
-                break
-            before = now
-        self._report(before)
 
-    def _report(self, seen: Signature) -> None:
-        self._seen = seen
+    def _report(self) -> None:
         try:
             self._on_settled()
         except Exception as error:
