@@ -211,6 +211,12 @@ def test_a_malformed_frame_is_refused_with_its_reason(frame: bytes, reason: str,
     assert caught.value.reason == reason
 
 
+def test_a_frame_may_be_as_large_as_the_limit() -> None:
+    """The limit of a frame is inclusive."""
+    key, start = split_key(b"0prx\0" + bytes(FRAME_BYTES - 5))
+    assert (key.name, start) == (b"prx", 5)
+
+
 @pytest.mark.parametrize("version", [0, 2, -1, None, True, 1.0, "1", [], {}])
 def test_another_version_is_a_version_mismatch(version: object) -> None:
     """Whatever else stands in the first place is reported as their version."""

@@ -206,12 +206,8 @@ def test_the_reasons_are_the_code_s() -> None:
 
 def test_the_codes_are_the_code_s() -> None:
     """Each code of an error message is one that the code gives."""
-    sources = Path(broker.protocol.__file__).parents[1].rglob("*.py")
-    given = {
-        code
-        for source in sources
-        for code in re.findall(r'^ +code = "(\w+)"$', source.read_text(), re.MULTILINE)
-    }
+    sources = [source.read_text() for source in Path(broker.protocol.__file__).parents[1].rglob("*.py")]
+    given = {code for source in sources for code in re.findall(r'^ +code = "(\w+)"$', source, re.MULTILINE)}
     assert {row[0].strip("`") for row in table("Code")} <= given
 
 
