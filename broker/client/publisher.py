@@ -20,7 +20,7 @@ import msgpack
 import orjson
 import zmq
 
-from ..places import endpoints, runtime_directory, spool_directory
+from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.errors import (
     BusUnreachable,
@@ -92,6 +92,7 @@ class Publisher:
             raise LimitExceeded(f"source must be a string of 1 to {SOURCE_BYTES} bytes, not {source!r}")
         self.source = source
         self.runtime_dir = runtime_directory(runtime_dir)
+        check_directory(self.runtime_dir)
         addresses = endpoints(self.runtime_dir)
         self.ready = False
         self._on_full = on_full

@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 
 import zmq
 
-from ..places import endpoints, runtime_directory, spool_directory
+from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.errors import BusUnreachable, ClosedError, ForkedError, LimitExceeded, RequestRefused
 from ..protocol.events import Event, is_text
 from ..protocol.limits import NAME_BYTES
@@ -73,6 +73,7 @@ class Subscriber:
         if not is_text(self.name, NAME_BYTES) or not self.name:
             raise LimitExceeded(f"name must be a string of 1 to {NAME_BYTES} bytes, not {name!r}")
         self.runtime_dir = runtime_directory(runtime_dir)
+        check_directory(self.runtime_dir)
         addresses = endpoints(self.runtime_dir)
         _require_bus(addresses.control, self.runtime_dir, wait)
         self._pid = os.getpid()

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import zmq
 
-from ..places import endpoints, runtime_directory, spool_directory
+from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.control import Message, encode_message
 from ..protocol.errors import BusUnreachable, LimitExceeded, RequestRefused, RequestTimeout
@@ -51,6 +51,7 @@ class Tool:
         self, name: str, *, runtime_dir: str | os.PathLike[str] | None = None, timeout: float = 2.0
     ) -> None:
         self.runtime_dir = runtime_directory(runtime_dir)
+        check_directory(self.runtime_dir)
         address = endpoints(self.runtime_dir).control
         self.timeout = timeout
         self.name = name
