@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from . import logs
+from .lifeline import hold
 from .places import runtime_directory
 from .protocol.errors import AlreadyRunning, BusError, RuntimeDirError
 from .protocol.limits import CLAIM_SECONDS, SPOOL_BYTES
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a broker with command-line ``arguments``; returns the exit code."""
     options = _parser().parse_args(arguments)
     logs.configure(options.log_level)
+    if options.lifeline:
+        hold()
     try:
         settings = Settings(
             runtime_directory(options.runtime_dir),
@@ -75,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         help="end (to be started again) when the process holds more",
     )
     parser.add_argument("--log-level", choices=list(logs.LEVELS), default="info")
+    parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
     parser.add_argument("--json", action="store_true", help="print the ready line as JSON")
     return parser
 

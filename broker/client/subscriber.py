@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
@@ -52,7 +52,8 @@ class Subscriber:
 
     ``patterns`` are at most 1,000; ``name`` is what status and reports call it. With ``last`` the last
     retained value of each topic comes first. ``wait`` is how many seconds to wait for a bus to
-    appear (default: none). Raises :class:`TopicError`, :class:`LimitExceeded` and
+    appear (default: none). ``report`` gives more counters for the broker's status, such as a hook
+    runner's own; it is called from another thread. Raises :class:`TopicError`, :class:`LimitExceeded` and
     :class:`BusUnreachable`.
 
     Iterating yields events for ever; it ends when the subscriber is closed. Safe to use from many
@@ -66,6 +67,7 @@ class Subscriber:
         name: str | None = None,
         last: bool = False,
         wait: float = 0.0,
+        report: Callable[[], Mapping[str, Any]] | None = None,
         runtime_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         self.patterns = parse_patterns(patterns)
@@ -76,6 +78,7 @@ class Subscriber:
         check_directory(self.runtime_dir)
         addresses = endpoints(self.runtime_dir)
         _require_bus(addresses.control, self.runtime_dir, wait)
+        self._report = report
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._closed = False
@@ -231,7 +234,7 @@ class Subscriber:
 
     def counters(self) -> dict[str, Any]:
         """See :class:`broker.client.link.Owner`."""
-        return self.stats
+        return self.stats if self._report is None else {**self.stats, **self._report()}
 
     def watched(self) -> int | None:
         """See :class:`broker.client.link.Owner`: the socket, while the application is elsewhere."""

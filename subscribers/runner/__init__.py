@@ -1,5 +1,4 @@
-"""One event end to end: match, plan, run, report; and the process that does it for a workspace.
+"""Where bus, dialect, source and runtime meet: one event end to end, a subscriber process, its supervisor.
 
-It decides concurrency, queue bounds and what is published about a run. It refuses to know the syntax of
-any hook file and the handling of any child.
+It decides order, budgets and what is reported; it refuses to know a file format or how a child is run.
 """

@@ -1,0 +1,142 @@
+"""One event end to end: match, render, run, report.
+
+Decides what is run for an event and what is said about it afterwards; each run has its own payload
+file. Every run that could not be started or did not fit is counted. Knows no socket: events come
+in as values and reports go out through a function.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from broker.protocol.errors import BusError
+from broker.protocol.events import Event
+
+from ..dialects.base import Dialect, EventView, Place
+from ..hooks.outcome import Outcome
+from ..hooks.plan import Plan
+from ..hooks.spec import HookSpec
+from ..runtimes.child import run
+from ..runtimes.payload_files import PayloadFiles
+from ..runtimes.pool import RunPool
+from ..runtimes.reaper import Reaper
+from ..sources.resolve import Resolved, Unresolved
+from .reports import DEAD_LETTER_TOPIC, RUN_TOPIC, dead_letter, run_report
+from .views import lifecycle_event, view
+
+Publish = Callable[[str, dict[str, Any], Event], None]
+"""Publishes a report: topic, payload and the event that it is about."""
+
+
+class Hooks(Protocol):
+    """A set of hooks that may change between two events."""
+
+    @property
+    def workspace(self) -> str:
+        """Absolute path of the workspace."""
+
+    @property
+    def plan(self) -> Plan:
+        """The hooks in force now."""
+
+    def resolve(self, spec: HookSpec) -> Resolved | Unresolved:
+        """Where the spec's program and folder are now."""
+
+
+class Dispatcher:
+    """Runs the hooks of one workspace for the events it is given.
+
+    ``outcomes`` counts runs by status, with ``dropped`` for those that found no room and
+    ``unreadable`` for events whose payload could not be had.
+    """
+
+    def __init__(
+        self,
+        hooks: Hooks,
+        dialect: Dialect,
+        *,
+        pool: RunPool,
+        reaper: Reaper,
+        files: PayloadFiles,
+        publish: Publish,
+        runtime_dir: str,
+        prxbus_folder: str,
+    ) -> None:
+        self.outcomes: dict[str, int] = {}
+        self._hooks = hooks
+        self._dialect = dialect
+        self._pool = pool
+        self._reaper = reaper
+        self._files = files
+        self._publish = publish
+        self._runtime_dir = runtime_dir
+        self._prxbus_folder = prxbus_folder
+        self._lock = threading.Lock()
+
+    def dispatch(self, event: Event) -> None:
+        """Start (or queue, or drop and count) every hook of ``event``; returns without waiting for any."""
+        name = lifecycle_event(event.topic)
+        specs = () if name is None else self._hooks.plan.for_event(name)
+        if name is None or not specs:
+            return
+        try:
+            seen = view(self._dialect.NAME, name, event)
+        except BusError as error:
+            self._count("unreadable", len(specs))
+            for spec in specs:
+                self._report(spec, event, Outcome.not_started(f"its payload cannot be had: {error}"), 0.0)
+            return
+        body = self._dialect.envelope(seen)
+        arrived = time.monotonic()
+        for spec in specs:
+            if not self._pool.submit(spec.id, self._job(spec, event, seen, body, arrived)):
+                self._count("dropped")
+
+    def _job(
+        self, spec: HookSpec, event: Event, seen: EventView, body: bytes, arrived: float
+    ) -> Callable[[], None]:
+        def job() -> None:
+            waited_s = time.monotonic() - arrived
+            outcome = self._run(spec, seen, body)
+            self._count(outcome.status)
+            self._report(spec, event, outcome, waited_s)
+
+        return job
+
+    def _run(self, spec: HookSpec, seen: EventView, body: bytes) -> Outcome:
+        found = self._hooks.resolve(spec)
+        if isinstance(found, Unresolved):
+            return Outcome.not_started(
+                found.message if found.hint is None else f"{found.message}; {found.hint}"
+            )
+        try:
+            path = self._files.write(body)
+        except OSError as error:
+            return Outcome.not_started(f"its payload file cannot be written: {error.strerror}")
+        place = Place(
+            workspace=self._hooks.workspace,
+            runtime_dir=self._runtime_dir,
+            payload_file=path,
+            prxbus_folder=self._prxbus_folder,
+            executable=found.executable,
+            cwd=found.cwd,
+        )
+        invocation = self._dialect.render(spec, seen, place, body)
+        return run(invocation, self._reaper, on_end=lambda: self._files.remove(path))
+
+    def _report(self, spec: HookSpec, event: Event, outcome: Outcome, waited_s: float) -> None:
+        report = run_report(spec, event.id, outcome, waited_s)
+        self._publish(RUN_TOPIC, report, event)
+        if outcome.status != "ok":
+            try:
+                payload = event.payload_bytes
+            except BusError:
+                payload = b"null"
+            self._publish(DEAD_LETTER_TOPIC, dead_letter(report, event.topic, payload), event)
+
+    def _count(self, status: str, count: int = 1) -> None:
+        with self._lock:
+            self.outcomes[status] = self.outcomes.get(status, 0) + count

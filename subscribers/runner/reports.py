@@ -1,0 +1,52 @@
+"""What the bus is told of a hook's run: the report, and the dead letter of one that failed.
+
+Decides fields and sizes. Pure; who publishes them is the dispatcher's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from ..hooks.outcome import Outcome
+from ..hooks.spec import HookSpec
+
+RUN_TOPIC: Final = "prx.hooks.run"
+DEAD_LETTER_TOPIC: Final = "prx.hooks.dead_letter"
+
+STDERR_CHARACTERS: Final = 2_000
+"""Last characters of a run's stderr that a report carries."""
+
+LETTER_BYTES: Final = 32_768
+"""Largest payload that a dead letter carries; of a larger one it tells the size."""
+
+
+def run_report(spec: HookSpec, event_id: str, outcome: Outcome, waited_s: float) -> dict[str, Any]:
+    """The payload of ``prx.hooks.run``: which hook ran for which event and how it ended.
+
+    ``waited_ms`` is the time between the event's arrival at the runner and the start.
+    """
+    return {
+        "hook": spec.id,
+        "dialect": spec.dialect,
+        "path": spec.path,
+        "event": spec.event,
+        "event_id": event_id,
+        "status": outcome.status,
+        "exit_code": outcome.exit_code,
+        "signal": outcome.signal,
+        "duration_ms": round(outcome.duration_s * 1e3, 3),
+        "waited_ms": round(waited_s * 1e3, 3),
+        "stderr": outcome.stderr.text()[-STDERR_CHARACTERS:],
+        "reason": outcome.reason,
+    }
+
+
+def dead_letter(report: Mapping[str, Any], topic: str, payload: bytes) -> dict[str, Any]:
+    """The payload of ``prx.hooks.dead_letter``: a failed run's report with its event, for a retry."""
+    letter: dict[str, Any] = {**report, "topic": topic, "payload_bytes": len(payload)}
+    if len(payload) <= LETTER_BYTES:
+        letter["payload"] = orjson.Fragment(payload)
+    return letter

@@ -1,0 +1,184 @@
+"""The ``shell`` subscriber: a process that runs a workspace's shell hooks for the events of the bus.
+
+    python -P -m subscribers.runner.shell_service --workspace DIR [--runtime-dir DIR]
+
+It prints one JSON line when it is ready. SIGTERM or SIGINT: no event is taken any more, runs under
+way get their time, reports are flushed, exit 0. SIGHUP: the hook file is looked at again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import sysconfig
+import threading
+import time
+from types import FrameType
+from typing import Any, Final
+
+import orjson
+
+from broker.client import Publisher, Subscriber
+from broker.lifeline import hold
+from broker.logs import configure, get_logger
+from broker.protocol.errors import BusError, BusUnreachable, RuntimeDirError
+from broker.protocol.events import Event
+from broker.protocol.topics import LIFECYCLE
+
+from ..dialects import prx
+from ..hooks.diagnostics import Diagnostic
+from ..runtimes.budget import PER_HOOK, QUEUE, TOTAL
+from ..runtimes.orphans import become_subreaper
+from ..runtimes.payload_files import PayloadFiles, payload_directories
+from ..runtimes.pool import RunPool
+from ..runtimes.reaper import Reaper
+from ..sources.hook_source import SourceState
+from ..sources.workspace_hooks import WorkspaceHooks
+from .dispatch import Dispatcher
+
+NAME: Final = "shell"
+BUS_SECONDS: Final = 30.0
+"""How long the process waits for a bus at its start."""
+
+DRAIN_SECONDS: Final = 5.0
+"""How long runs under way may go on after SIGTERM."""
+
+TURN_SECONDS: Final = 0.25
+"""Longest wait for events before signals are looked at."""
+
+log = get_logger("subscribers.shell")
+
+
+class ShellService:
+    """One workspace's shell hooks as a client of the bus."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._stop = threading.Event()
+        self._rescan = threading.Event()
+        self._drain_seconds: float = options.drain_seconds
+        folder = sysconfig.get_path("scripts")
+        self._hooks = WorkspaceHooks(options.workspace, prx, folder, self._tell, self._failed)
+        self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
+        self._reaper = Reaper()
+        self._files = PayloadFiles.in_first_usable(payload_directories(os.environ))
+        self._publisher = Publisher(
+            NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
+        )
+        self._dispatcher = Dispatcher(
+            self._hooks,
+            prx,
+            pool=self._pool,
+            reaper=self._reaper,
+            files=self._files,
+            publish=self._publish,
+            runtime_dir=self._publisher.runtime_dir,
+            prxbus_folder=folder,
+        )
+        self._events = Subscriber(
+            [f"{LIFECYCLE}*"],
+            name=NAME,
+            wait=BUS_SECONDS,
+            report=self._counters,
+            runtime_dir=options.runtime_dir,
+        )
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        self._hooks.load()
+        self._hooks.start()
+        self._say_ready()
+        while not self._stop.is_set():
+            for event in self._events.batch(timeout=TURN_SECONDS):
+                self._dispatcher.dispatch(event)
+            if self._rescan.is_set():
+                self._rescan.clear()
+                self._hooks.load()
+        self._drain()
+
+    def _drain(self) -> None:
+        """Take nothing more, let runs end within their budget, then end them; flush what was reported."""
+        self._events.close()
+        self._hooks.stop()
+        left = self._pool.drain(self._drain_seconds)
+        if left:
+            log.warning("runs were ended early", runs=left, budget_s=self._drain_seconds)
+        self._reaper.close(time.monotonic() + (self._drain_seconds if left else 0.0))
+        self._pool.drain(self._drain_seconds)
+        self._files.close()
+        self._publisher.close()
+
+    def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
+        """A report is about an event, not caused by handling it: it keeps the event's depth."""
+        try:
+            self._publisher.publish(
+                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
+            )
+        except BusError as error:
+            log.error("a report could not be published", topic=topic, error=str(error))
+
+    def _counters(self) -> dict[str, Any]:
+        pool, reaper = self._pool.stats, self._reaper.stats
+        return {
+            "hooks": len(self._hooks.plan),
+            "runs": dict(self._dispatcher.outcomes),
+            "runs_now": pool.running,
+            "runs_waiting": pool.waiting,
+            "runs_dropped": pool.dropped,
+            "ending": reaper.ending,
+        }
+
+    def _tell(self, state: SourceState) -> None:
+        log.info("hooks are in force", path=state.path, hooks=len(state.specs), status=state.status)
+        for diagnostic in state.diagnostics:
+            _log(diagnostic)
+
+    def _failed(self, error: Exception) -> None:
+        log.error("looking at the hook file failed", path=self._hooks.path, error=repr(error))
+
+    def _say_ready(self) -> None:
+        line = {"ready": True, "name": NAME, "pid": os.getpid(), "hooks": len(self._hooks.plan)}
+        print(orjson.dumps(line).decode(), flush=True)
+
+    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()
+
+
+def _log(diagnostic: Diagnostic) -> None:
+    say = {"error": log.error, "warning": log.warning, "info": log.info}[diagnostic.severity]
+    say(diagnostic.render())
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the process; returns its exit code (3: no bus, 1: failed)."""
+    parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.shell_service")
+    parser.add_argument("--workspace", required=True)
+    parser.add_argument("--runtime-dir")
+    parser.add_argument("--runs", type=int, default=TOTAL, help="runs at once")
+    parser.add_argument("--runs-per-hook", type=int, default=PER_HOOK, help="runs at once of one hook")
+    parser.add_argument("--queue", type=int, default=QUEUE, help="runs that may wait")
+    parser.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
+    parser.add_argument("--log-level", default="info")
+    parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
+    options = parser.parse_args(argv)
+    configure(options.log_level)
+    if options.lifeline:
+        hold()
+    become_subreaper()
+    try:
+        ShellService(options).run()
+    except BusUnreachable as error:
+        log.error(str(error))
+        return 3
+    except (RuntimeDirError, OSError) as error:
+        log.error(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
