@@ -18,7 +18,7 @@ fields is the view's ``extras``:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from .catalogue import EVENTS
@@ -167,56 +167,79 @@ def _require_dialect(dialect: str) -> None:
         raise ValueError(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
 
 
+# A compiled field: its name in the view, whether it is optional, and a function that gives its value and the
+# payload's names that this value stands for.
+_Source = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Any, tuple[str, ...]]]
+_Plan = tuple[tuple[str, bool, _Source], ...]
+_plans: dict[tuple[str, str], _Plan] = {}  # bounded by PROJECTIONS
+
+
 def _documented(
     view: View, payload: Mapping[str, Any], known: Mapping[str, Any]
 ) -> tuple[dict[str, Any], set[str]]:
     """The documented fields in the page's order, and the payload's names that they only renamed."""
     out: dict[str, Any] = {}
     renamed: set[str] = set()
-    for field in view.fields:
-        value, used = _value(view.event, field, payload, known)
-        if value is None and field.optional:
+    for name, optional, source in _plan(view):
+        value, used = source(payload, known)
+        if value is None and optional:
             continue
-        out[field.name] = value
-        if value is not payload.get(field.name):
-            renamed |= used
+        out[name] = value
+        if value is not payload.get(name):
+            renamed.update(used)
     return out, renamed
 
 
-def _value(
-    event: str, field: ViewField, payload: Mapping[str, Any], known: Mapping[str, Any]
-) -> tuple[Any, set[str]]:
+def _plan(view: View) -> _Plan:
+    key = view.dialect, view.event
+    plan = _plans.get(key)
+    if plan is None:
+        plan = tuple((field.name, field.optional, _source(view.event, field)) for field in view.fields)
+        if key in PROJECTIONS:
+            _plans[key] = plan
+    return plan
+
+
+def _source(event: str, field: ViewField) -> _Source:
     rule = field.rule
     if isinstance(rule, Constant):
-        return rule.value, set()
+        constant = rule.value, ()
+        return lambda _payload, _known: constant
     if isinstance(rule, Named):
-        value, name = _read(event, rule.source, field.name, payload, known)
-        used = {name}
-    else:
-        derivation = DERIVATIONS[rule.derivation]
-        read = [_read(event, source, field.name, payload, known) for source in derivation.reads]
-        used = {
-            name
-            for source, (_, name) in zip(derivation.reads, read, strict=True)
-            if source in derivation.consumes
-        }
-        whole = (payload,) if derivation.whole else ()
-        value = derivation.function(*whole, *(value for value, _ in read))
-    return (rule.default if value is None else value), used
+        return _by_name(event, rule.source, field.name, rule.default)
+    return _by_derivation(event, rule, field.name)
 
 
-def _read(
-    event: str, source: str, own_name: str, payload: Mapping[str, Any], known: Mapping[str, Any]
-) -> tuple[Any, str]:
-    """The value of a canonical field under any spelling, the dialect's own first, and where it stood."""
+def _by_name(event: str, source: str, own_name: str, default: Any) -> _Source:
+    """The value of a canonical field under any of its spellings, the dialect's own first."""
     names = spellings(event, source)
     if own_name in names:
-        names = (own_name, *names)
-    for name in names:
-        value = payload.get(name)
-        if value is not None:
-            return value, name
-    return known.get(source), source
+        names = (own_name, *(name for name in names if name != own_name))
+
+    def read(payload: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+        for name in names:
+            value = payload.get(name)
+            if value is not None:
+                return value, (name,)
+        value = known.get(source)
+        return (default if value is None else value), (source,)
+
+    return read
+
+
+def _by_derivation(event: str, rule: Derived, own_name: str) -> _Source:
+    derivation = DERIVATIONS[rule.derivation]
+    reads = [_by_name(event, source, own_name, None) for source in derivation.reads]
+    stands_for = [source in derivation.consumes for source in derivation.reads]
+
+    def derive(payload: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+        read = [by_name(payload, known) for by_name in reads]
+        values = [value for value, _ in read]
+        value = derivation.function(payload, *values) if derivation.whole else derivation.function(*values)
+        used = tuple(names[0] for (_, names), consumed in zip(read, stands_for, strict=True) if consumed)
+        return (rule.default if value is None else value), used
+
+    return derive
 
 
 def _same(given: Any, wanted: Any) -> bool:
