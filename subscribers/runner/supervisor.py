@@ -67,14 +67,19 @@ class Supervisor:
     """Runs ``programs`` until SIGTERM, SIGINT or :meth:`stop`.
 
     SIGHUP is handed to all but the broker (rank 0), unless the controlling terminal is gone: then it
-    stops. ``on_ready`` is called once, with each program's ready line by name.
+    stops. ``on_ready`` is called once, with each program's ready line by name. ``environ`` is the
+    whole environment of the processes.
     """
 
     def __init__(
-        self, programs: Sequence[Program], on_ready: Callable[[Mapping[str, Mapping[str, Any]]], None]
+        self,
+        programs: Sequence[Program],
+        on_ready: Callable[[Mapping[str, Mapping[str, Any]]], None],
+        environ: Mapping[str, str],
     ) -> None:
         self._children = [Child(program) for program in programs]
         self._on_ready = on_ready
+        self._environ = dict(environ)
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
@@ -124,7 +129,11 @@ class Supervisor:
     def _start(self, child: Child) -> None:
         child.said, child.due, child.line = None, None, b""
         process = subprocess.Popen(
-            child.program.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+            child.program.argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=self._environ,
+            process_group=0,
         )
         child.process = process
         child.pidfd = os.pidfd_open(process.pid)

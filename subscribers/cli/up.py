@@ -1,0 +1,141 @@
+"""``prxbus up``: the broker and its subscribers in the foreground, supervised.
+
+Decides which processes there are and what is said when they are ready. Hooks run only for a
+workspace that was named: workspace code is somebody else's code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
+from broker.client.tool import Tool
+from broker.logs import configure, get_logger
+from broker.places import runtime_directory
+from broker.protocol.errors import BusError
+from broker.version import __version__
+
+from ..config import files
+from ..config.schema import Settings
+from ..runner.supervisor import Program, StartFailed, Supervisor
+
+SUMMARY: Final = "run the broker and the hooks of a workspace"
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+log = get_logger("prxbus.up")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``up``."""
+    parser.add_argument("--workspace", metavar="DIR", help="run the hooks of this directory (hooks.json)")
+    parser.add_argument("--json", action="store_true", help="print the ready line as JSON")
+    parser.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run until told to stop; returns the exit code."""
+    workspace = None if options.workspace is None else os.path.abspath(options.workspace)
+    if workspace is not None and not os.path.isdir(workspace):
+        print(f"prxbus up: workspace {workspace!r} is not a directory", file=sys.stderr)
+        return USAGE
+    flags = {"bus.runtime_dir": options.runtime_dir, "log.level": options.log_level}
+    configured = files.load(os.environ, flags, workspace)
+    if configured.diagnostics:
+        for diagnostic in configured.diagnostics:
+            print(f"prxbus up: {diagnostic.render()}", file=sys.stderr)
+        return USAGE
+    settings = configured.settings
+    directory = runtime_directory(settings.bus.runtime_dir)
+    configure(settings.log.level)
+    if workspace is None:
+        print(
+            f"prxbus up: no workspace named, so no hooks run; name one with --workspace {os.getcwd()}",
+            file=sys.stderr,
+        )
+    environ = {k: v for k, v in os.environ.items() if k not in (DEPTH_VARIABLE, CAUSE_VARIABLE)}
+
+    def ready(said: Mapping[str, Mapping[str, Any]]) -> None:
+        print(_ready_line(directory, workspace, said, json=options.json), flush=True)
+        _publish_startup(directory)
+
+    try:
+        Supervisor(programs(settings, directory, workspace), ready, environ).run()
+    except StartFailed as failure:
+        print(f"prxbus up: {failure}", file=sys.stderr)
+        return failure.exit_code
+    return DONE
+
+
+def programs(settings: Settings, directory: str, workspace: str | None) -> list[Program]:
+    """The processes of a bus: the broker, and a runner for the workspace's shell hooks."""
+    python = (sys.executable, "-P", "-m")
+    level = ("--log-level", settings.log.level)
+    found = [
+        Program(
+            "broker",
+            (
+                *(*python, "broker", "--json", "--lifeline", "--runtime-dir", directory),
+                *("--spool-bytes", str(settings.bus.spool_bytes)),
+                *("--claim-seconds", str(settings.bus.claim_seconds)),
+                *("--memory-bytes", str(settings.bus.memory_bytes)),
+                *level,
+            ),
+            rank=0,
+        )
+    ]
+    if workspace is not None:
+        hooks = settings.hooks
+        found.append(
+            Program(
+                "shell",
+                (
+                    *(*python, "subscribers.runner.shell_service", "--lifeline", "--runtime-dir", directory),
+                    *("--workspace", workspace),
+                    *("--runs", str(hooks.runs), "--runs-per-hook", str(hooks.runs_per_hook)),
+                    *("--queue", str(hooks.queue), "--drain-seconds", str(hooks.drain_seconds)),
+                    *level,
+                ),
+                rank=1,
+            )
+        )
+    return found
+
+
+def _ready_line(
+    directory: str, workspace: str | None, said: Mapping[str, Mapping[str, Any]], *, json: bool
+) -> str:
+    processes = {name: line.get("pid") for name, line in said.items()}
+    hooks = said.get("shell", {}).get("hooks", 0)
+    if json:
+        line = {
+            "ready": True,
+            "runtime_dir": directory,
+            "workspace": workspace,
+            "pid": os.getpid(),
+            "processes": processes,
+            "hooks": hooks,
+        }
+        return orjson.dumps(line).decode()
+    running = ", ".join(f"{name} (pid {pid})" for name, pid in processes.items())
+    of = "" if workspace is None else f"; {hooks} {'hook' if hooks == 1 else 'hooks'} of {workspace}"
+    return f"prxbus {__version__} is ready in {directory}: {running}{of}"
+
+
+def _publish_startup(directory: str) -> None:
+    """Tell the bus that it is up: the lifecycle event ``gateway_startup``, kept as last value."""
+    started = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
+    payload = {"version": __version__, "started_at": started.replace("+00:00", "Z")}
+    try:
+        with Tool("prxbus up", runtime_dir=directory) as tool:
+            tool.publish("prx.lifecycle.gateway_startup", payload, retain=True)
+    except BusError as error:
+        log.warning("gateway_startup could not be published", error=str(error))

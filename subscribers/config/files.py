@@ -1,0 +1,74 @@
+"""Reading the configuration: which files, which variables, and a refusal that names every fault.
+
+The user's file is ``prxbus.toml`` in the configuration directory (``$PRXBUS_CONFIG_DIR``, else the
+platform's); a workspace's is ``.prxbus/config.toml``, read only for a workspace that the user named.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..hooks.diagnostics import Diagnostic
+from .layers import Configured, Layer, combine, from_document, from_environment
+
+FILE_BYTES: Final = 1_048_576
+
+
+def user_file(environ: Mapping[str, str]) -> str:
+    """Path of the user's configuration file, whether it exists or not."""
+    directory = environ.get("PRXBUS_CONFIG_DIR")
+    if not directory:
+        import platformdirs
+
+        directory = platformdirs.user_config_dir("prxbus", appauthor=False)
+    return os.path.join(directory, "prxbus.toml")
+
+
+def workspace_file(workspace: str) -> str:
+    """Path of a workspace's configuration file, whether it exists or not."""
+    return os.path.join(workspace, ".prxbus", "config.toml")
+
+
+def load(environ: Mapping[str, str], flags: Mapping[str, Any], workspace: str | None) -> Configured:
+    """The configuration in force. ``flags`` maps ``section.name`` to what the command line says.
+
+    Faults are in ``diagnostics``; who starts something from it refuses to while there are any.
+    """
+    layers: list[Layer] = []
+    faults: list[Diagnostic] = []
+    sources = [(user_file(environ), False)]
+    if workspace is not None:
+        sources.append((workspace_file(workspace), True))
+    for path, is_workspace in sources:
+        document, fault = _read(path)
+        layer, found = from_document(document, path)
+        layers.append(layer._replace(is_workspace=is_workspace))
+        faults += [*fault, *found]
+    layer, found = from_environment(environ)
+    layers += [layer, Layer("flag", {key: value for key, value in flags.items() if value is not None})]
+    configured = combine(layers)
+    return configured._replace(diagnostics=(*faults, *found, *configured.diagnostics))
+
+
+def _read(path: str) -> tuple[Mapping[str, Any], list[Diagnostic]]:
+    try:
+        with open(path, "rb") as file:
+            text = file.read(FILE_BYTES + 1)
+        if len(text) > FILE_BYTES:
+            return {}, [_unusable(path, f"the file has more than {FILE_BYTES:,} bytes")]
+        return tomllib.loads(text.decode()), []
+    except FileNotFoundError:
+        return {}, []
+    except OSError as error:
+        return {}, [_unusable(path, f"the file cannot be read: {error.strerror}")]
+    except UnicodeDecodeError as error:
+        return {}, [_unusable(path, f"the file is not UTF-8 at byte {error.start}")]
+    except tomllib.TOMLDecodeError as error:
+        return {}, [_unusable(path, f"the file is not TOML: {error}")]
+
+
+def _unusable(path: str, message: str) -> Diagnostic:
+    return Diagnostic("error", "unusable_file", path, None, None, None, message, None)

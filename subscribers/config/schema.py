@@ -1,0 +1,81 @@
+"""What can be configured: every setting with its type, bounds, default and meaning.
+
+The table in the README and the messages of ``prxbus config`` come from here. ``workspace`` says what a
+workspace's own file may do to a setting: ``free``, ``lower`` it only, or ``never`` touch it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from broker.protocol.limits import CLAIM_SECONDS, SPOOL_BYTES
+
+Reach = Literal["free", "lower", "never"]
+
+
+def _setting(default: Any, reach: Reach, description: str, **bounds: Any) -> Any:
+    return Field(default, description=description, json_schema_extra={"workspace": reach}, **bounds)
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Bus(_Section):
+    """``[bus]``: the broker."""
+
+    runtime_dir: str | None = _setting(
+        None, "never", "directory of its sockets; default as for every client", min_length=1
+    )
+    spool_bytes: int = _setting(
+        SPOOL_BYTES, "lower", "bytes that large payloads may take", ge=1_048_576, le=2**40
+    )
+    claim_seconds: float = _setting(
+        CLAIM_SECONDS, "lower", "seconds that a large payload can be loaded", ge=1, le=86_400
+    )
+    memory_bytes: int = _setting(
+        2**32, "lower", "bytes at which the broker ends and is started again", ge=2**26, le=2**40
+    )
+
+
+class Hooks(_Section):
+    """``[hooks]``: running them."""
+
+    runs: int = _setting(32, "lower", "runs at once", ge=1, le=1_024)
+    runs_per_hook: int = _setting(8, "lower", "runs at once of one hook", ge=1, le=1_024)
+    queue: int = _setting(
+        1_024, "lower", "runs that may wait; beyond it they are dropped", ge=0, le=1_000_000
+    )
+    drain_seconds: float = _setting(
+        5.0, "lower", "seconds that runs may take to end when the bus stops", ge=0, le=300
+    )
+
+
+class Log(_Section):
+    """``[log]``: what is written to stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = _setting("info", "free", "least weight of a record")
+
+
+class Settings(_Section):
+    """Everything."""
+
+    bus: Bus = Bus()
+    hooks: Hooks = Hooks()
+    log: Log = Log()
+
+
+SECTIONS: Final[dict[str, type[_Section]]] = {"bus": Bus, "hooks": Hooks, "log": Log}
+
+
+def reach(section: str, name: str) -> Reach:
+    """What a workspace's file may do to a setting."""
+    extra = SECTIONS[section].model_fields[name].json_schema_extra
+    return cast("Reach", cast("dict[str, Any]", extra)["workspace"])
+
+
+def keys() -> list[str]:
+    """Every setting as ``section.name``, in the order of the schema."""
+    return [f"{section}.{name}" for section, model in SECTIONS.items() for name in model.model_fields]
