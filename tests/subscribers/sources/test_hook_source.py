@@ -159,7 +159,7 @@ readings = st.sampled_from(["a", "b c", "?d", "!", "a !", ""]).map(content) | st
 )
 
 
-@given(st.lists(readings, max_size=12))
+@given(st.lists(readings, max_size=7))
 def test_what_is_in_force_follows_from_the_last_usable_reading(sequence: list[Reading]) -> None:
     """Law: the set in force is that of the last good file, or none when the file was deleted since."""
     state = after(*sequence)
@@ -178,7 +178,7 @@ def expected(sequence: Iterable[Reading]) -> list[str]:
     return force
 
 
-@given(st.lists(readings, max_size=12))
+@given(st.lists(readings, max_size=7))
 def test_the_generation_counts_replacements(sequence: list[Reading]) -> None:
     """The generation grows by one exactly when the hooks were replaced, never otherwise."""
     state = START
