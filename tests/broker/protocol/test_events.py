@@ -267,6 +267,9 @@ def test_each_field_may_be_at_its_limit() -> None:
         )
     )
     assert event.time.year == 2262
+    least = decode_event(envelope(sequence=1, time=0, session="", cause="", payload=[0, bytes(32), "r", b""]))
+    assert least.claim is not None
+    assert (least.claim.size, least.session_id, least.caused_by) == (0, "", "")
 
 
 @pytest.mark.parametrize("field", ["publisher", "sequence", "session", "payload"])
