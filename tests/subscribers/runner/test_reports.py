@@ -1,0 +1,44 @@
+"""What the bus is told of a run."""
+
+import orjson
+
+from subscribers.hooks.outcome import NOTHING, Captured, Outcome
+from subscribers.hooks.spec import HookSpec
+from subscribers.runner.reports import LETTER_BYTES, STDERR_CHARACTERS, dead_letter, run_report
+
+SPEC = HookSpec("tool_call#0", "prx", "/w/hooks.json", 3, "tool_call", "x", (), {}, None, 30.0, 5.0, False)
+
+
+def test_a_report_says_which_hook_ran_for_what_and_how_it_ended() -> None:
+    """Hook, event, status, code, times in milliseconds and the end of stderr."""
+    outcome = Outcome.exited(3, 0.0123456, NOTHING, Captured(b"e" * 3_000, b"", 3_000))
+    report = run_report(SPEC, "id", outcome, 0.5)
+    assert report == {
+        "hook": "tool_call#0",
+        "dialect": "prx",
+        "path": "/w/hooks.json",
+        "event": "tool_call",
+        "event_id": "id",
+        "status": "failed",
+        "exit_code": 3,
+        "signal": None,
+        "duration_ms": 12.346,
+        "waited_ms": 500.0,
+        "stderr": "e" * STDERR_CHARACTERS,
+        "reason": None,
+    }
+
+
+def test_a_dead_letter_carries_the_event_for_a_retry() -> None:
+    """A payload of moderate size is in the letter as it was; of a larger one only its size."""
+    report = run_report(SPEC, "id", Outcome.not_started("no such file"), 0.0)
+    small = dead_letter(report, "prx.lifecycle.tool_call", b'{"a":1}')
+    assert orjson.loads(orjson.dumps(small))["payload"] == {"a": 1}
+    assert (small["topic"], small["payload_bytes"], small["reason"]) == (
+        "prx.lifecycle.tool_call",
+        7,
+        "no such file",
+    )
+    large = dead_letter(report, "prx.lifecycle.tool_call", b" " * (LETTER_BYTES + 1))
+    assert "payload" not in large
+    assert large["payload_bytes"] == LETTER_BYTES + 1
