@@ -2,7 +2,8 @@
 
 Bursts of 100 calls, smaller than every queue, then a pause until they have been received: the figure is the
 time inside the call, not the time of the transport. The yardstick is what any client must do: orjson.dumps,
-msgpack.packb of an envelope, one raw socket send.
+msgpack.packb of an envelope, one raw socket send. Goals are set on the processor time of the calling thread:
+it is the same as wall time on a quiet machine, and on a busy one it leaves out what others do meanwhile.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Times = tuple[float, float]  # wall and processor time of one call, ns
 
 
 def measure(plan: Plan) -> Iterator[Cell]:
-    """One cell: every way to hand over the same 300-byte event."""
+    """One cell: every way to hand over one event."""
     bursts = 4 if plan.tiny else 50 if plan.quick else 200
     conditions = {"payload": "dict 300 B", "bytes": 300, "topic": TOPIC, "burst": _BURST, "bursts": bursts}
     cell = Cell(
@@ -55,12 +56,13 @@ def measure(plan: Plan) -> Iterator[Cell]:
     if "prxbus" in ready:
         ours = ready["prxbus"]
         runners[_NORMAL] = partial(_run, ours, _publish, bursts, 1)
+        runners["prxbus publish(1 KiB tool_call dict)"] = partial(_run, ours, _publish_tool_call, bursts, 1)
         runners["prxbus publish(bytes)"] = partial(_run, ours, _publish_bytes, bursts, 1)
         runners["prxbus publish(dict), nobody listens"] = partial(_run, ours, _publish, bursts, 0)
         runners[_DEEP] = partial(_run, ours, _publish_deep, bursts, 1)
         cell.goals = [
-            Goal("ns_per_call", _NORMAL, _YARDSTICK, 2.5, 1.8, best="low"),
-            Goal("ns_per_call", _DEEP, _NORMAL, 0.5, best="low"),
+            Goal("cpu_ns_per_call", _NORMAL, _YARDSTICK, 2.5, 1.8, best="low"),
+            Goal("cpu_ns_per_call", _DEEP, _NORMAL, 0.5, best="low"),
         ]
     if "nats" in ready:
         runners["nats-py dumps + publish"] = partial(_run, ready["nats"], _nats, bursts, 1)
@@ -137,6 +139,10 @@ def _yardstick(server: Server, board: Board, bursts: int) -> list[Times]:
 
 def _publish(server: Server, board: Board, bursts: int) -> list[Times]:
     return _with_publisher(server, board, bursts, traffic.dict_small().fields)
+
+
+def _publish_tool_call(server: Server, board: Board, bursts: int) -> list[Times]:
+    return _with_publisher(server, board, bursts, traffic.dict_tool_call().fields)
 
 
 def _publish_bytes(server: Server, board: Board, bursts: int) -> list[Times]:

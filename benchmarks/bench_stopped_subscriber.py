@@ -30,7 +30,7 @@ _UNITS = {
 def measure(plan: Plan) -> Iterator[Cell]:
     """One cell; every contender runs twice per round, without and with the stopped subscriber."""
     kind = traffic.bytes_of(300)
-    seconds = plan.seconds if plan.tiny else max(2.0, plan.seconds)
+    seconds = plan.seconds if plan.tiny else max(1.5, plan.seconds)
     conditions = {"payload": kind.name, "others": _OTHERS, "stopped": 1, "seconds": seconds}
     cell = Cell(NAME, f"{kind.name}, 1 -> {_OTHERS}, and one more that is stopped", conditions, _UNITS)
     ready, cell.skipped = line_up(_NAMES[:3] if plan.quick else _NAMES, plan.contenders)

@@ -23,7 +23,9 @@ END = -1
 _WARM_UP_EVERY = 0.004  # seconds between warm-up events
 _QUIET = 0.05  # seconds without a receipt after which the warm-up has drained
 _WARM_UP_LIMIT = 20.0  # seconds until a contender that delivers nothing is given up
-_STALL = 3.0  # seconds without a receipt after which what is missing counts as lost
+_STALL = (
+    8.0  # seconds without a receipt after which what is missing counts as lost; a busy machine may starve us
+)
 
 
 class NothingArrives(RuntimeError):
@@ -212,6 +214,7 @@ class Metronome:
 
     def __init__(self, board: Board, watched: Sequence[int], rate: float, events: int) -> None:
         self._board = board
+        self._watched = watched
         self._warm_up = _WarmUp(board, watched)
         self._period = 1.0 / rate
         self._events = events
@@ -225,19 +228,28 @@ class Metronome:
 
     def grant(self) -> int:
         """See `Pace.grant`."""
+        now = time.monotonic()
         if self._warm_up.counts is None:
             times = self._warm_up.grant()
-            self._next = time.monotonic() + self._period
+            self._next = now + self._period
             return times
-        if self._sent > self._events:
-            return END
-        now = time.monotonic()
+        if self._sent == self._events:
+            return self._wind_down(now)
         if now < self._next:
             return 0
         self._next += self._period
         self._sent += 1
-        if self._sent > self._events:
-            self._board.finish()  # the event that goes out now only wakes the subscriber up
+        return 1
+
+    def _wind_down(self, now: float) -> int:
+        """One event more when everything has arrived, to wake the subscribers up; they see the end then."""
+        if self._board.done:
+            return END
+        base = self._warm_up.counts or []
+        arrived = min(self._board.count(i) - start for i, start in zip(self._watched, base, strict=True))
+        if arrived < self._events and now < self._next + _STALL:
+            return 0
+        self._board.finish()
         return 1
 
     def payload(self, template: bytes) -> bytes:
@@ -245,8 +257,8 @@ class Metronome:
         return stamp(template, time.monotonic_ns())
 
     def rest(self) -> float:
-        """Until the next deadline, or a short while during the warm-up."""
-        return max(0.0, min(self._next - time.monotonic(), 0.002))
+        """Until the next deadline, at most a short while."""
+        return max(0.0, min(self._next - time.monotonic(), 0.002)) if self._sent < self._events else 0.002
 
 
 _STAMP_PREFIX = b'{"at":"'

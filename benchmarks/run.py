@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rounds", type=int, metavar="N", help="rounds of each comparison (5; quick and tiny: 1)"
     )
-    parser.add_argument("--seconds", type=float, metavar="S", help="length of one throughput run (1.0)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="length of one throughput run (0.8)")
     parser.add_argument(
         "--out", default="benchmarks/results/latest.json", metavar="FILE", help="JSON file (%(default)s)"
     )
@@ -95,7 +95,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     brief = options.quick or options.tiny
     return Plan(
         rounds=max(1, options.rounds or (1 if brief else 5)),
-        seconds=options.seconds or (0.1 if options.tiny else 0.5 if options.quick else 1.0),
+        seconds=options.seconds or (0.1 if options.tiny else 0.5 if options.quick else 0.8),
         quick=options.quick,
         tiny=options.tiny,
         contenders=tuple(options.contender or ()),
