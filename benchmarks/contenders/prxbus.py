@@ -85,7 +85,7 @@ class Prxbus:
 
 def broker_command(directory: str) -> list[str]:
     """How to start a broker in `directory`; it prints one line when it is ready."""
-    return [sys.executable, "-P", "-m", "broker.server", "--runtime-dir", directory]
+    return [sys.executable, "-P", "-m", "broker", "--runtime-dir", directory]
 
 
 def start_broker(directory: str) -> subprocess.Popen[bytes]:
