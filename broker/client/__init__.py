@@ -8,9 +8,34 @@ hooks and monitors are clients alike.
 
 from __future__ import annotations
 
-from ..protocol.events import Event
-from .context import handling
-from .publisher import Publisher
-from .subscriber import Subscriber
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..protocol.events import Event
+    from .context import handling
+    from .publisher import Publisher
+    from .subscriber import Subscriber
 
 __all__ = ["Event", "Publisher", "Subscriber", "handling"]
+
+_HOMES = {
+    "Event": "..protocol.events",
+    "Publisher": ".publisher",
+    "Subscriber": ".subscriber",
+    "handling": ".context",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for: who publishes one event and ends does not pay for the subscriber."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(home, __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

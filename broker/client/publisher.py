@@ -9,7 +9,6 @@ The frame's layout and the numbers are decided in :mod:`broker.protocol.events` 
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 from collections.abc import Mapping
@@ -39,6 +38,8 @@ from .core.numbering import Numbering, Stream
 from .core.session import ControlSession, Held, Identity, Note, Welcomed
 from .lifetime import close_at_exit, forget
 from .link import TICK_SECONDS, Link, Pending
+from .payloads import encode_payload, refuse_not_a_number
+from .publisher_id import new_publisher
 from .sockets import publisher_socket
 from .spool import Spool
 
@@ -376,7 +377,7 @@ class Publisher:
             raise LimitExceeded(
                 f"payload of {size:,} bytes of JSON is larger than {CLAIM_BYTES:,}; shorten it"
             )
-        claim = self._spool.store(secrets.token_hex(16), body)
+        claim = self._spool.store(os.urandom(16).hex(), body)
         self._claims += 1
         return bytes(msgpack.packb(claim.fields()))
 
@@ -460,52 +461,6 @@ class Publisher:
 _FORKED: Final = "this Publisher was opened in another process; open a new one after fork"
 
 
-def new_publisher() -> bytes:
-    """A fresh publisher id: now in ns since the epoch, then 8 random bytes."""
-    return time.time_ns().to_bytes(8, "big") + secrets.token_bytes(8)
-
-
-def encode_payload(payload: object, stream: Stream) -> bytes:
-    """``payload`` as the bytes of one JSON object, checked against the catalogue when it is a mapping.
-
-    Raises :class:`SchemaError`.
-    """
-    if isinstance(payload, bytes | bytearray | memoryview):
-        body = bytes(payload)
-        try:
-            value = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            raise SchemaError(f"payload is not JSON: {error}") from None
-        if not isinstance(value, dict):
-            raise SchemaError(f"payload is {_kind(value)}, not an object")
-        return body
-    if not isinstance(payload, Mapping):
-        raise SchemaError(f"payload is {_kind(payload)}; a dict or the bytes of a JSON object is expected")
-    plain = dict(payload)
-    if stream.check is not None:
-        stream.check(plain)
-    try:
-        body = orjson.dumps(plain)
-    except TypeError as error:
-        raise SchemaError(f"payload cannot be written as JSON: {error}") from None
-    if b"null" in body:
-        refuse_not_a_number(plain)
-    return body
-
-
-def refuse_not_a_number(value: object, path: str = "payload") -> None:
-    """Raise :class:`SchemaError` where ``value`` holds NaN or an infinity, which JSON writes as null."""
-    if isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
-            raise SchemaError(f"{path} is {value}, which JSON cannot say; send null or a string", path=path)
-    elif isinstance(value, Mapping):
-        for name, part in value.items():
-            refuse_not_a_number(part, f"{path}.{name}")
-    elif isinstance(value, list | tuple):
-        for index, part in enumerate(value):
-            refuse_not_a_number(part, f"{path}[{index}]")
-
-
 def check_depth(depth: object) -> int:
     """``depth`` if it is a whole number from 0 up; raises :class:`LimitExceeded` otherwise."""
     if type(depth) is not int or depth < 0:
@@ -516,10 +471,6 @@ def check_depth(depth: object) -> int:
 def _choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-
-
-def _kind(value: object) -> str:
-    return "null" if value is None else f"of type {type(value).__name__}"
 
 
 def _short(value: object) -> str:

@@ -9,7 +9,6 @@ after a broker's restart only when somebody asks the socket. What a frame means 
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 from collections import deque
@@ -299,7 +298,7 @@ class Subscriber:
         """A new inbox for each barrier: an old probe still under way must not end it."""
         if self._inbox is not None:
             self._socket.unsubscribe(b"0" + INBOX_PREFIX + self._inbox + b"\0")
-        self._inbox = secrets.token_hex(8).encode()
+        self._inbox = os.urandom(8).hex().encode()
         self._socket.subscribe(b"0" + INBOX_PREFIX + self._inbox + b"\0")
         self._probe_pause = FIRST_PROBE_SECONDS
         self._probe(time.monotonic())

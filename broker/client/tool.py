@@ -25,9 +25,9 @@ from ..version import __version__
 from .context import Cause
 from .core.numbering import Numbering
 from .core.session import Answered, ControlSession, Identity, Refused, Welcomed
-from .publisher import encode_payload, new_publisher
+from .payloads import encode_payload
+from .publisher_id import new_publisher
 from .sockets import control_socket
-from .spool import Spool
 
 WINDOW: Final = 256
 """Requests under way at a time."""
@@ -159,6 +159,8 @@ class Tool:
             raise LimitExceeded(
                 f"payload of {len(body):,} bytes of JSON is larger than {CLAIM_BYTES:,}; shorten it"
             )
+        from .spool import Spool  # brings hashlib, which most commands do without
+
         return Spool(spool_directory(self.runtime_dir)).store(new_publisher().hex(), body)
 
     def _greet(self) -> None:
