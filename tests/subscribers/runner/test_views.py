@@ -34,6 +34,15 @@ def test_a_complete_payload_passes_byte_for_byte() -> None:
     assert seen.id.endswith(":prx.lifecycle.tool_call:1")
 
 
+def test_a_payload_of_many_lines_becomes_one() -> None:
+    """A hook that reads one line gets the whole document."""
+    body = b'{\n "tool":"Bash", "success":true,"output":"x"\n}'
+    seen = view(
+        "prx", "tool_call", decode_event(encode_event("prx.lifecycle.tool_call", PUBLISHER, 1, 5, body))
+    )
+    assert seen.payload_bytes == b'{"tool":"Bash","success":true,"output":"x"}'
+
+
 def test_documented_fields_are_always_present() -> None:
     """A field that the publisher left out is null; the session is known from the envelope."""
     seen = view(
