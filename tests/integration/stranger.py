@@ -282,6 +282,7 @@ class Peer:
         )
         self.poller.register(0, zmq.POLLIN)
         self.epoch: bytes | None = None
+        self.limits: dict[str, float] = {}
         self.welcomed = False
         self.held = False
         self.next_hello = self.next_report = 0.0
@@ -321,7 +322,7 @@ class Peer:
             self.welcomed, self.held = True, False
             if self.epoch not in (None, body["epoch"]):
                 self.another_broker()
-            self.epoch = body["epoch"]
+            self.epoch, self.limits = body["epoch"], body["limits"]
         elif kind == "hold":
             self.held = True
             say(hold=True)
@@ -391,6 +392,10 @@ class Peer:
     def counters(self) -> dict[str, Any]:
         """What we report."""
         return {}
+
+    def do_limits(self) -> None:
+        """Say what the broker told."""
+        say(limits=self.limits)
 
     def another_broker(self) -> None:
         """The broker was restarted."""

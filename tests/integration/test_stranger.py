@@ -265,7 +265,7 @@ def test_the_stranger_takes_and_refuses_what_we_do() -> None:
     """Two decoders written apart agree on thousands of damaged frames."""
     chance = random.Random(2)
     frames = []
-    for _ in range(6_000):
+    for _ in range(3_000):
         frame = bytearray(chance.choice(list(EXAMPLES.values())))
         for _ in range(chance.randint(1, 3)):
             at = chance.randrange(len(frame))
@@ -277,7 +277,7 @@ def test_the_stranger_takes_and_refuses_what_we_do() -> None:
     different = [(f.hex(), a, b) for f, a, b in zip(frames, ours, theirs, strict=True) if a != b]
     assert different == []
     taken = sum(found["kind"] != "refused" for found in ours)
-    assert 500 < taken < len(frames) - 500  # both verdicts are well represented
+    assert 250 < taken < len(frames) - 250  # both verdicts are well represented
 
 
 # -- on the bus -------------------------------------------------------------------------------------
@@ -462,6 +462,8 @@ def test_a_tool_of_a_stranger_publishes_and_asks(bus: Bus) -> None:
         }
         assert take(events, 1)[0].payload == {"n": 1}
         assert tool.do(do="publish", topic="else.where", payload="{}")["matching"] == 0
+        told = tool.do(do="limits")["limits"]
+        assert (told["payload"], told["spool_bytes"] > 0, told["claim_seconds"] > 0) == (65_536, True, True)
         status = tool.do(do="status")
         assert status["kind"] == "status_is"
         assert "wrench" in json.dumps(status)
