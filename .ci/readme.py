@@ -1,0 +1,113 @@
+"""Writes the README's tables from the code: `.ci/readme.py --write`, or says which differ.
+
+Decides which table stands between which markers. A test fails while the file and the code disagree.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from broker.cli.exits import EXITS  # noqa: E402
+from broker.protocol import errors, limits  # noqa: E402
+from broker.protocol.catalogue_tables import dialect_table, events_table  # noqa: E402
+from subscribers.config.layers import value_of  # noqa: E402
+from subscribers.config.schema import SECTIONS, Settings, keys, reach  # noqa: E402
+from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
+from subscribers.dialects.prx_rules import METACHARACTERS  # noqa: E402
+
+BLOCK = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table."""
+    lines = [[*heads]]
+    lines.append(["---"] * len(lines[0]))
+    lines += [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def limits_table() -> str:
+    """Every limit that a user can meet."""
+    rows = ((limit.name, f"{limit.value:,}", limit.unit, limit.beyond) for limit in limits.TABLE)
+    return table(("What", "At most", "Unit", "Beyond it"), rows)
+
+
+def errors_table() -> str:
+    """Every error class with its code and meaning."""
+    found = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.BusError) and kind is not errors.BusError
+    ]
+    rows = ((f"`{k.__name__}`", f"`{k.code}`", (k.__doc__ or "").split("\n\n")[0].strip()) for k in found)
+    return table(("Error", "Code", "Raised for"), ((a, b, " ".join(c.split())) for a, b, c in rows))
+
+
+def settings_table() -> str:
+    """Every setting."""
+    rows = []
+    for key in keys():
+        section, _, name = key.partition(".")
+        default = value_of(Settings(), key)
+        meaning = SECTIONS[section].model_fields[name].description
+        shown = "" if default is None else f"`{default}`"
+        variable = f"`PRXBUS_{key.replace('.', '_').upper()}`"
+        rows.append((f"`{key}`", shown, meaning, variable, reach(section, name)))
+    return table(("Setting", "Default", "Meaning", "Variable", "A workspace's file may"), rows)
+
+
+def environment_table() -> str:
+    """What ``env`` cannot set."""
+    rows = ((f"`{r.name}{'*' if r.prefix else ''}`", r.reason, r.origin) for r in RULES)
+    return table(("Name", "Because it", "Blocked by"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "events": events_table,
+    "prx-view": lambda: dialect_table(("prx",)),
+    "limits": limits_table,
+    "errors": errors_table,
+    "settings": settings_table,
+    "exits": lambda: table(("Code", "Meaning"), EXITS.items()),
+    "hook-variables": lambda: table(
+        ("Variable", "Holds"), ((f"`{name}`", text) for name, text in HOOK_VARIABLES.items())
+    ),
+    "blocked-variables": environment_table,
+    "metacharacters": lambda: table(
+        ("Character", "Refused as"), ((f"`{mark!r}`", why) for mark, why in METACHARACTERS.items())
+    ),
+}
+
+
+def fill(text: str) -> str:
+    """``text`` with every marked table written anew."""
+
+    def write(match: re.Match[str]) -> str:
+        return f"{match[1]}{TABLES[match['name']]().rstrip()}\n{match[3]}"
+
+    return BLOCK.sub(write, text)
+
+
+def main(arguments: list[str]) -> int:
+    """Write the README, or compare it."""
+    path = ROOT / "README.md"
+    text = path.read_text()
+    filled = fill(text)
+    if "--write" in arguments:
+        path.write_text(filled)
+        return 0
+    if filled != text:
+        print("README.md differs from the code; run .ci/readme.py --write", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
