@@ -29,7 +29,8 @@ STATUS_BYTES: Final = 900_000
 """Rows in one status reply; the rest is counted as omitted. Below CONTROL_BYTES with its frame."""
 
 STATUS_WAITERS: Final = 64
-"""Status requests that wait for the next counters of the proxy."""
+STATUS_WAITERS_EACH: Final = 4
+"""Status requests that wait for the next counters of the proxy, in all and of one peer."""
 
 PATTERNS_SHOWN: Final = 20
 """Patterns that status lists of one peer."""

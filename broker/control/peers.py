@@ -114,8 +114,7 @@ class Roster:
             self._uncount(key, before)
         self._peers[key] = peer
         self._held += len(peer.report)
-        if peer.publisher is not None:
-            self.found(peer.publisher)
+        self.found(key, peer.publisher)
         if peer.role == "subscriber":
             self.interests.put(key, peer.patterns)
             self._without_batches += not peer.batches
@@ -127,10 +126,11 @@ class Roster:
             self._uncount(key, peer)
         return peer
 
-    def found(self, key_or_publisher: bytes) -> None:
-        """A publisher is not lost after all, or took its leave: by its key or by its publisher id."""
-        for lost in [lost for lost in self.lost if key_or_publisher in (lost.key, lost.peer.publisher)]:
-            self.lost.remove(lost)
+    def found(self, key: bytes, publisher: bytes | None = None) -> None:
+        """A publisher is not lost after all: its connection has spoken, or its id is in use again."""
+        for lost in list(self.lost):
+            if lost.key == key or (publisher is not None and lost.peer.publisher == publisher):
+                self.lost.remove(lost)
 
     def heard(self, key: bytes, now: float) -> None:
         """A peer has said something; an unknown one is no error."""

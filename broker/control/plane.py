@@ -18,7 +18,7 @@ from ..protocol.errors import BusError, DecodeError, LimitExceeded, QueueFull
 from ..protocol.events import decode_event
 from ..protocol.topics import INBOX_PREFIX, parse_patterns
 from .actions import Action, Forget, Inject, Measure, Send, Watch
-from .bounds import INBOX_CHARACTERS, STATUS_WAITERS
+from .bounds import INBOX_CHARACTERS, STATUS_WAITERS, STATUS_WAITERS_EACH
 from .peers import Lost, Peer, Roster
 from .rates import Forwarded, Rates
 from .refusals import Refusals, explain, read_head
@@ -251,8 +251,11 @@ class ControlPlane:
         return []
 
     def _status(self, message: Received) -> list[Action]:
-        if len(self._waiting) >= STATUS_WAITERS:
-            raise LimitExceeded(f"{STATUS_WAITERS:,} requests for the status wait already; try again")
+        own = sum(peer == message.peer for peer, _ in self._waiting)
+        if len(self._waiting) >= STATUS_WAITERS or own >= STATUS_WAITERS_EACH:
+            raise LimitExceeded(
+                f"{len(self._waiting)} requests for the status wait already, {own} of them yours; try again"
+            )
         self._waiting.append((message.peer, message.request))
         return [Measure()]
 

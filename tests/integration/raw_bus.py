@@ -181,7 +181,7 @@ class Peers:
         made.connect(self.endpoints.control)
         return made
 
-    def ask(self, kind: str, **body: Any) -> Message:
+    def ask(self, kind: str, /, **body: Any) -> Message:
         """The answer to one request over a connection of its own."""
         with self.control() as control:
             control.send(encode_message(kind, 1, **body))
@@ -205,7 +205,7 @@ class Peers:
         self.context.destroy(0)
 
 
-def hello(role: str, name: str, **changes: Any) -> dict[str, Any]:
+def hello(role: str, name: str, /, **changes: Any) -> dict[str, Any]:
     """The body of a hello."""
     return {
         "role": role,

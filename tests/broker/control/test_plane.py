@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import msgpack
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from broker.control.actions import Action, Forget, Inject, Measure, Send, Watch
-from broker.control.bounds import STATUS_WAITERS
+from broker.control.bounds import STATUS_WAITERS, STATUS_WAITERS_EACH
 from broker.control.plane import ControlPlane
 from broker.control.rates import Forwarded
 from broker.protocol.beacons import Beacon, encode_beacons
@@ -264,9 +263,18 @@ def test_waiting_for_the_status_is_bounded() -> None:
     """Beyond the bound a request for the status is refused at once."""
     plane = new_plane()
     for number in range(STATUS_WAITERS):
-        plane.handle(b"%d" % number, encode_message("status", 1), 0.0)
+        assert plane.handle(b"%d" % number, encode_message("status", 1), 0.0) == [Measure()]
     assert refusal(plane.handle(b"1", encode_message("status", 2), 0.0))[:2] == (2, "limit_exceeded")
     assert len(plane.measured(Forwarded(), 1.0)) == STATUS_WAITERS
+
+
+def test_one_peer_cannot_take_the_status_from_the_others() -> None:
+    """A peer that asks again and again without waiting for the answers is refused before others are."""
+    plane = new_plane()
+    for number in range(STATUS_WAITERS):
+        plane.handle(b"greedy", encode_message("status", number + 1), 0.0)
+    assert plane.handle(b"1", encode_message("status", 2), 0.0) == [Measure()]
+    assert len(plane.measured(Forwarded(), 1.0)) == STATUS_WAITERS_EACH + 1
 
 
 def test_a_goodbye_ends_a_registration_in_order() -> None:
@@ -416,7 +424,7 @@ class Conversation(RuleBasedStateMachine):
         self.retained: dict[str, bytes] = {}
         self.told: dict[bytes, bool] = {}
         self.watched: set[bytes] = set()
-        self.lost: Counter[str] = Counter()
+        self.lost: set[bytes] = set()
         self.sequence = 0
 
     def do(self, actions: list[Action]) -> list[Action]:
@@ -438,13 +446,15 @@ class Conversation(RuleBasedStateMachine):
         self.heard.pop(key, None)
         if key in self.publishers:
             self.publishers.discard(key)
-            self.lost["lost"] += lost
+            if lost:
+                self.lost.add(key)
 
     @rule(key=KEYS, patterns=WANTED, batches=st.booleans())
     def subscribe(self, key: bytes, patterns: list[str], batches: bool) -> None:
         """A subscriber says hello, perhaps again, perhaps after having been a publisher."""
         self.do(self.plane.handle(key, hello(patterns=patterns, batches=batches), self.now, 9))
         self.drop(key, lost=False)
+        self.lost.discard(key)
         self.subscribers[key] = patterns, batches
         self.heard[key] = self.now
 
@@ -455,24 +465,20 @@ class Conversation(RuleBasedStateMachine):
         identity = b"%016d" % self.sequence
         self.do(self.plane.handle(key, hello("publisher", publisher=identity), self.now, 9))
         self.drop(key, lost=False)
+        self.lost.discard(key)
         self.publishers.add(key)
         self.heard[key] = self.now
 
     @rule(key=KEYS)
     def say_goodbye(self, key: bytes) -> None:
         """A peer ends in order."""
-        before = {lost.key for lost in self.plane.roster.lost}
         self.do(self.plane.handle(key, encode_message("bye"), self.now))
-        self.lost["lost"] -= len(before) - len({lost.key for lost in self.plane.roster.lost})
         self.drop(key, lost=False)
+        self.lost.discard(key)
 
     @rule(key=KEYS)
     def die(self, key: bytes) -> None:
         """A peer's process ends."""
-        if key in self.heard and key in self.publishers:
-            for lost in [lost for lost in self.plane.roster.lost if lost.key == key]:
-                self.plane.roster.lost.remove(lost)
-                self.lost["lost"] -= 1
         self.do(self.plane.gone(key, self.now))
         self.drop(key, lost=True)
 
@@ -522,7 +528,7 @@ class Conversation(RuleBasedStateMachine):
         assert [frame for _, frame in self.plane.retained._values.values()] == list(self.retained.values())
         batches = all(decodes for _, decodes in self.subscribers.values())
         assert all(self.told[key] == batches for key in self.publishers)
-        assert len(self.plane.roster.lost) == self.lost["lost"]
+        assert sorted(lost.key for lost in self.plane.roster.lost) == sorted(self.lost)
 
 
 TestConversation = Conversation.TestCase
