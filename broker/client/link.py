@@ -18,11 +18,11 @@ import zmq
 
 from ..protocol.control import Message, encode_message
 from ..protocol.errors import BusUnreachable, ClosedError, QueueFull, RequestRefused, RequestTimeout
-from .core.session import Answered, ControlSession, Note
+from .core.session import HELLO_SECONDS, Answered, ControlSession, Note
 from .sockets import control_socket
 
-TICK_SECONDS: Final = 0.25
-"""Pause between two ticks; an owner may ask for a shorter one."""
+TICK_SECONDS: Final = 1.0
+"""Longest pause between two ticks; an owner may ask for a shorter one."""
 
 OUTBOX: Final = 1_000
 """Requests that wait for the thread; beyond it a request is refused at once."""
@@ -187,7 +187,7 @@ class Link:
             for request in late:
                 self._pending.pop(request).done.set()
             self.unanswered += len(late)
-        return min(pause, TICK_SECONDS)
+        return min(pause, TICK_SECONDS if self.session.welcomed else HELLO_SECONDS)
 
     def _flush(self) -> None:
         while self._outbox and self.session.welcomed:

@@ -46,6 +46,9 @@ from .spool import Spool
 ABSENT_SECONDS: Final = 0.2
 """How long the constructor waits for a bus with ``on_absent="drop"``."""
 
+RAISE_SECONDS: Final = 3.0
+"""How long ``on_absent="raise"`` waits for a bus whose sockets are there; without sockets not at all."""
+
 BLOCK_SECONDS: Final = 5.0
 """How long ``on_full="block"`` waits for room, and ``on_absent`` other than drop for a bus."""
 
@@ -70,7 +73,7 @@ class Publisher:
     ``"block"`` waits at most ``block_seconds`` and then raises :class:`QueueFull`, ``"raise"``
     raises it at once. ``on_absent`` says what happens without a bus: ``"drop"`` waits 200 ms in the
     constructor, then counts drops until one appears; ``"raise"`` and ``"block"`` make the
-    constructor raise :class:`BusUnreachable`, at once or after ``block_seconds``. ``oversize``
+    constructor raise :class:`BusUnreachable`: when there is none, or after ``block_seconds``. ``oversize``
     says whether a payload above 64 KiB travels by claim check (up to 64 MiB) or is refused.
 
     Once the constructor has returned and ``ready`` is true, no event can be lost to a late connect.
@@ -114,13 +117,16 @@ class Publisher:
         self._subscribed: set[bytes] = set()
         self._held = False
         self._socket = publisher_socket(addresses.ingress)
+        self._descriptor = int(self._socket.fd)
         self._send = super(zmq.Socket, self._socket).send  # past pyzmq's checks for other socket types
         identity = Identity("publisher", source, self._pid, __version__)
         self._session = ControlSession(identity, self._numbering.publisher)
         self._link = Link(addresses.control, self._session, self)
         self._link.begin()
         close_at_exit(self)
-        self._await_bus(ABSENT_SECONDS if on_absent != "block" else block_seconds, on_absent)
+        there = os.path.exists(addresses.control.removeprefix("ipc://"))
+        patience = {"drop": ABSENT_SECONDS, "raise": RAISE_SECONDS if there else 0.0, "block": block_seconds}
+        self._await_bus(patience[on_absent], on_absent)
 
     # -- publishing ---------------------------------------------------------------------------
 
@@ -266,17 +272,17 @@ class Publisher:
     # -- for the link's thread ----------------------------------------------------------------
 
     def tick(self, now: float, /) -> float:
-        """See :class:`broker.client.link.Owner`."""
+        """See :class:`broker.client.link.Owner`: send the beacon that is due."""
         with self._lock:
             if self._closed:
                 return TICK_SECONDS
             if not self.ready:
                 self._look_for_subscriptions()
-                return TICK_SECONDS if self.ready else 0.01
+                return TICK_SECONDS
             beacon = self._numbering.due(now)
             if beacon is not None:
                 self._send_beacon(beacon)
-        return TICK_SECONDS
+            return self._numbering.pause(now)
 
     def note(self, note: Note) -> None:
         """See :class:`broker.client.link.Owner`."""
@@ -296,8 +302,8 @@ class Publisher:
         return self.stats
 
     def watched(self) -> int | None:
-        """See :class:`broker.client.link.Owner`: nothing but ticks."""
-        return None
+        """See :class:`broker.client.link.Owner`: the socket, until the broker's prefixes have come."""
+        return None if len(self._subscribed) == DEPTHS or self._closed else self._descriptor
 
     # -- parts --------------------------------------------------------------------------------
 

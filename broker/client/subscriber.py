@@ -36,6 +36,9 @@ from .spool import Spool
 READY_SECONDS: Final = 5.0
 """How long the constructor waits for a bus that is there to make the subscription effective."""
 
+LOOK_SECONDS: Final = 0.5
+"""How soon the link's thread notices that the application has gone to do something else."""
+
 SLICE_SECONDS: Final = 0.25
 """Longest single wait on the socket, so that close() from another thread is noticed."""
 
@@ -214,7 +217,7 @@ class Subscriber:
     def tick(self, _now: float, /) -> float:
         """See :class:`broker.client.link.Owner`: renew subscriptions while the application is busy."""
         if self._inside or self._closed or not self._lock.acquire(blocking=False):
-            return TICK_SECONDS
+            return LOOK_SECONDS
         try:
             if not self._closed:
                 self._socket.getsockopt(zmq.EVENTS)

@@ -86,6 +86,8 @@ class Accounting:
             self.late += 1
             if stream.missed:
                 self._miss(topic, source, stream, -1)
+            elif stream.unsure:
+                stream.unsure -= 1
 
     def beacon(self, beacon: Beacon, wanted: Callable[[str], bool], now_ns: int) -> None:
         """Account for what a publisher says of its numbers."""

@@ -104,6 +104,10 @@ class Numbering:
         self._due = now + self._pause
         return beacon if beacon.topics else None
 
+    def pause(self, now: float) -> float:
+        """Seconds until the next beacon is due."""
+        return max(0.0, self._due - now)
+
     def retell(self, beacon: Beacon) -> None:
         """``beacon`` could not be sent: its topics count as news again."""
         for topic in beacon.topics:

@@ -70,6 +70,16 @@ def test_a_late_event_takes_its_miss_back() -> None:
     assert (accounts.missed, accounts.late) == (0, 2)
 
 
+def test_late_events_of_an_unsure_start_are_not_missed() -> None:
+    """When the start of a stream arrives late, the beacon finds nothing missing."""
+    accounts = ready()
+    take(accounts, OLD, 5, 1, 2, 3, 4)
+    hear(accounts, beacon(OLD, 5, first_time=READY + 1))
+    assert (accounts.missed, accounts.late) == (0, 4)
+    take(accounts, OLD, 5)
+    assert (accounts.missed, accounts.late) == (0, 5)
+
+
 def test_who_began_after_us_begins_at_one() -> None:
     """The first event heard of a publisher that began after we were ready shows what came before it."""
     accounts = ready()

@@ -63,6 +63,8 @@ def test_beacons_are_due_each_second_of_news() -> None:
     """While there is news a beacon is due a second after the last one, not before."""
     numbers = counted(now=10.0)
     assert numbers.due(10.9) is None
+    assert round(numbers.pause(10.9), 6) == 0.1
+    assert numbers.pause(12.0) == 0.0
     first = numbers.due(11.0)
     assert first is not None
     assert not first.closing
