@@ -1,0 +1,90 @@
+"""Which run may start, which waits and which is dropped: bounded in total, per hook and in what waits.
+
+Decides nothing but that, from what it is told. Refuses to know threads, processes and clocks.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+TOTAL = 32
+PER_HOOK = 8
+QUEUE = 1_024
+
+
+class Verdict(enum.Enum):
+    """What becomes of a run that was offered."""
+
+    START = enum.auto()
+    WAIT = enum.auto()
+    DROP = enum.auto()
+
+
+class Budget(Generic[T]):
+    """Slots for runs. ``total`` runs at once, ``per_hook`` of them of one hook, ``queue`` more may wait.
+
+    The runs of one hook start in the order in which they were offered. Between hooks, whose turn it is goes
+    round: a hook that is slow, or often fired, makes its own runs wait and not those of others.
+    """
+
+    def __init__(self, *, total: int = TOTAL, per_hook: int = PER_HOOK, queue: int = QUEUE) -> None:
+        if total < 1 or per_hook < 1 or queue < 0:
+            raise ValueError(
+                f"a budget needs total >= 1, per_hook >= 1, queue >= 0, not {total}, {per_hook}, {queue}"
+            )
+        self.total = total
+        self.per_hook = per_hook
+        self.queue = queue
+        self.running = 0
+        self.waiting = 0
+        self._running_of: dict[str, int] = {}
+        self._waiting_of: dict[str, deque[T]] = {}  # in the order of turns; never an empty deque
+
+    def offer(self, hook_id: str, run: T) -> Verdict:
+        """Decide about a new run: the caller starts it now, :meth:`finish` hands it out later, or nobody."""
+        if self.running < self.total and self._has_slot(hook_id):
+            self._take_slot(hook_id)
+            return Verdict.START
+        if self.waiting >= self.queue:
+            return Verdict.DROP
+        self._waiting_of.setdefault(hook_id, deque()).append(run)
+        self.waiting += 1
+        return Verdict.WAIT
+
+    def finish(self, hook_id: str) -> tuple[str, T] | None:
+        """Give a slot back. Returns the hook and the run that the caller has to start now, if any may."""
+        self.running -= 1
+        left = self._running_of[hook_id] - 1
+        if left:
+            self._running_of[hook_id] = left
+        else:
+            del self._running_of[hook_id]
+        # One slot more means at most one run more: before, nothing that waits was allowed to start.
+        following = next(filter(self._has_slot, self._waiting_of), None)
+        if following is None:
+            return None
+        queued = self._waiting_of.pop(following)
+        run = queued.popleft()
+        if queued:
+            self._waiting_of[following] = queued  # at the end: the others have their turn first
+        self.waiting -= 1
+        self._take_slot(following)
+        return following, run
+
+    def forget_waiting(self) -> int:
+        """Drop everything that waits; returns how many runs that were."""
+        dropped = self.waiting
+        self._waiting_of.clear()
+        self.waiting = 0
+        return dropped
+
+    def _has_slot(self, hook_id: str) -> bool:
+        return self._running_of.get(hook_id, 0) < self.per_hook
+
+    def _take_slot(self, hook_id: str) -> None:
+        self.running += 1
+        self._running_of[hook_id] = self._running_of.get(hook_id, 0) + 1

@@ -1,0 +1,148 @@
+"""One child from start to outcome: fed, drained, capped, timed.
+
+Decides when a run is over. Refuses to know what the program is for, and never waits for more than the run's
+timeout and a short drain.
+
+The rules, which hold for every dialect:
+
+* The clock starts when the program has been executed, before its standard input has been fed.
+* Standard input is fed while both outputs are drained, so neither side can block the other. A program that
+  closes its standard input or never reads it has done nothing wrong.
+* A run is over when its *leader* has exited, not when its pipes close: what the leader wrote is in the
+  pipes by then. Output of others that keep a pipe open is awaited for at most ``DRAIN_S``, and given up
+  after ``QUIET_S`` of silence.
+* What a program leaves running in the background after a normal exit was left on purpose: it goes on, nobody
+  waits for it, and nobody reads its output any more. Only a timeout ends more than the leader.
+* At the deadline the outcome is ``timeout``, at once. The reaper ends the process group behind it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import time
+from collections.abc import Callable
+
+from ..hooks.invocation import Invocation
+from ..hooks.outcome import Outcome
+from .capture import Capture
+from .reaper import Reaper
+from .spawn import CHUNK, Child, StartFailed
+
+DRAIN_S = 0.05
+QUIET_S = 0.02
+
+
+def run(invocation: Invocation, reaper: Reaper, on_end: Callable[[], None] | None = None) -> Outcome:
+    """Run the program and return its outcome, whatever it is; call it from a thread that may block.
+
+    ``on_end`` is called exactly once, when nothing needs the run's files any more: before this returns, or,
+    after a timeout, from the reaper's thread when the program is gone.
+    """
+    try:
+        child = reaper.start(invocation)
+    except StartFailed as failure:
+        if on_end is not None:
+            on_end()
+        return Outcome.not_started(str(failure))
+    return _Run(child, invocation, reaper).outcome(on_end)
+
+
+class _Run:
+    """The loop over one child's descriptors."""
+
+    def __init__(self, child: Child, invocation: Invocation, reaper: Reaper) -> None:
+        self._began = time.monotonic()
+        self._deadline = self._began + invocation.timeout_s
+        self._grace_s = invocation.grace_s
+        self._child = child
+        self._reaper = reaper
+        self._stdout = Capture(invocation.output_limit)
+        self._stderr = Capture(invocation.output_limit)
+        self._outputs = {child.stdout: self._stdout, child.stderr: self._stderr}
+        self._ended: float | None = None
+        self._interrupted = False
+        self._poll = poll = select.poll()
+        poll.register(child.stdout, select.POLLIN)
+        poll.register(child.stderr, select.POLLIN)
+        poll.register(child.pidfd, select.POLLIN)
+        poll.register(reaper.interruption, select.POLLIN)
+        if child.stdin is not None:
+            poll.register(child.stdin, select.POLLOUT)
+
+    def outcome(self, on_end: Callable[[], None] | None) -> Outcome:
+        """Run to the end or to the deadline."""
+        while self._ended is None:
+            self._attend(self._deadline - time.monotonic())
+            if self._ended is None and (self._interrupted or time.monotonic() >= self._deadline):
+                return self._hand_over(on_end)
+        duration_s = self._ended - self._began
+        self._drain(self._ended + DRAIN_S)
+        self._close_stdin()
+        for descriptor in self._outputs:
+            os.close(descriptor)
+        returncode = self._reaper.collect(self._child)
+        if on_end is not None:
+            on_end()
+        return Outcome.exited(returncode, duration_s, self._stdout.captured(), self._stderr.captured())
+
+    def _attend(self, wait_s: float) -> bool:
+        """Wait for at most ``wait_s`` and serve what is ready; False if nothing was."""
+        ready = self._poll.poll(max(0, math.ceil(wait_s * 1_000)))
+        for descriptor, _ in ready:
+            if descriptor in self._outputs:
+                self._read(descriptor)
+            elif descriptor == self._child.pidfd:
+                self._ended = time.monotonic()
+                self._poll.unregister(descriptor)
+                self._poll.unregister(self._reaper.interruption)
+            elif descriptor == self._child.stdin:
+                self._feed(descriptor)
+            else:  # the reaper's interruption
+                self._interrupted = True
+        return bool(ready)
+
+    def _drain(self, until: float) -> None:
+        """Read what the leader left in the pipes, and a little of what others still write."""
+        self._close_stdin()
+        while self._outputs and (left_s := until - time.monotonic()) > 0:
+            if not self._attend(min(left_s, QUIET_S)):
+                return
+
+    def _read(self, descriptor: int) -> None:
+        try:
+            chunk = os.read(descriptor, CHUNK)
+        except BlockingIOError:
+            return
+        if chunk:
+            self._outputs[descriptor].add(chunk)
+            return
+        del self._outputs[descriptor]
+        self._poll.unregister(descriptor)
+        os.close(descriptor)
+
+    def _feed(self, descriptor: int) -> None:
+        unfed = self._child.unfed
+        try:
+            self._child.unfed = unfed = unfed[os.write(descriptor, unfed[:CHUNK]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # the program closed its standard input: its right
+            unfed = memoryview(b"")
+        if not unfed:
+            self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        if self._child.stdin is not None:
+            self._poll.unregister(self._child.stdin)
+            os.close(self._child.stdin)
+            self._child.stdin = None
+
+    def _hand_over(self, on_end: Callable[[], None] | None) -> Outcome:
+        duration_s = time.monotonic() - self._began
+        stdout, stderr = self._stdout.captured(), self._stderr.captured()
+        self._close_stdin()
+        reason = "ended early: its subscriber is shutting down" if self._interrupted else None
+        self._reaper.end(self._child, list(self._outputs), self._grace_s, on_end)
+        return Outcome("timeout", None, None, duration_s, stdout, stderr, reason)

@@ -1,0 +1,141 @@
+"""A subscriber process that adopts orphans reaps them, and takes no exit status from anybody."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONG_S = 50.0
+
+PROLOGUE = """
+import itertools, os, subprocess, sys, time
+sys.path.insert(0, os.environ["ROOT"])
+from subscribers.hooks.invocation import Invocation
+from subscribers.runtimes import reaper as reapers
+from subscribers.runtimes.child import run
+from subscribers.runtimes.orphans import become_subreaper
+from subscribers.runtimes.process_table import children, read_table
+from subscribers.runtimes.reaper import Reaper
+
+numbers = itertools.count()
+
+def shell(script):
+    env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "RUN": str(next(numbers))}
+    return Invocation(("/bin/sh", "-c", script), env, os.getcwd(), None, 30.0, 0.2, marker="RUN")
+
+def eventually(condition):
+    deadline = time.monotonic() + 40
+    while not condition():
+        assert time.monotonic() < deadline, [read_table().get(pid) for pid in children(os.getpid())]
+        time.sleep(0.01)
+
+assert become_subreaper()
+"""
+
+
+Runs = Callable[[str], None]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    """A function that runs a script in a process of its own: adopting is a property of the whole process."""
+
+    def run(script: str) -> None:
+        argv = [sys.executable, "-P", "-c", PROLOGUE + script]
+        environment = {**os.environ, "ROOT": str(ROOT)}
+        subprocess.run(argv, cwd=tmp_path, env=environment, timeout=LONG_S, check=True)
+
+    return run
+
+
+def test_background_processes_are_adopted_and_reaped(runs: Runs) -> None:
+    """What hooks leave running goes on after them, becomes ours, and leaves no zombie when it ends."""
+    runs("""
+with Reaper(adopts=True) as reaper:
+    for _ in range(5):
+        outcome = run(shell("(setsid sleep 1000 </dev/null >/dev/null 2>&1 &)"), reaper)
+        assert outcome.status == "ok", outcome
+    pids = children(os.getpid())
+    assert len(pids) == 5
+    assert all(read_table()[pid].alive for pid in pids)
+    for pid in pids:
+        os.kill(pid, 9)
+    eventually(lambda: children(os.getpid()) == [])
+    eventually(lambda: reaper.stats.orphans == 5)
+""")
+
+
+def test_a_timed_out_daemon_is_ended_and_reaped_by_the_ending(runs: Runs) -> None:
+    """A daemon of a run that is out of time becomes our child, is killed, and leaves no zombie."""
+    runs("""
+with Reaper(adopts=True) as reaper:
+    daemon = "setsid sh -c 'trap : TERM; touch ready; while :; do sleep 1; done' </dev/null >/dev/null 2>&1"
+    child = reaper.start(shell(f"({daemon} &); exec sleep 1000"))
+    eventually(lambda: os.path.exists("ready"))
+    reaper.end(child, [child.stdout, child.stderr], 0.2)
+    eventually(lambda: reaper.stats.ended == 1)
+    assert children(os.getpid()) == []
+    assert reaper.stats.escaped >= 1
+    assert reaper.stats.orphans == 0
+""")
+
+
+def test_other_peoples_children_keep_their_exit_status(runs: Runs) -> None:
+    """Sweeping goes on beside a child in our own group and a declared one elsewhere, and steals neither."""
+    runs("""
+with Reaper(adopts=True) as reaper:
+    plain = subprocess.Popen(["/bin/sh", "-c", "exit 7"])
+    with reaper.starting():
+        apart = subprocess.Popen(["/bin/sh", "-c", "exit 8"], process_group=0)
+        reaper.own(apart.pid, apart)
+    run(shell("(sleep 1000 </dev/null >/dev/null 2>&1 &)"), reaper)
+    eventually(lambda: len(children(os.getpid())) == 3)
+    orphan = next(pid for pid in children(os.getpid()) if pid not in (plain.pid, apart.pid))
+    os.kill(orphan, 9)
+    eventually(lambda: reaper.stats.orphans == 1)
+    assert (plain.wait(), apart.wait()) == (7, 8)
+    reaper.disown(apart.pid, apart)
+""")
+
+
+def test_a_leader_that_is_kept_for_its_groups_sake_is_not_taken(runs: Runs) -> None:
+    """While others of its group have their grace, an ended leader stays unreaped: its pid stays its own."""
+    runs("""
+reapers.SWEEP_S = 0.0005
+with Reaper(adopts=True) as reaper:
+    script = "trap 'exit 3' TERM; (trap '' TERM; touch ready; while :; do sleep 0.01; done) & wait; wait"
+    child = reaper.start(shell(script))
+    eventually(lambda: os.path.exists("ready"))
+    reaper.end(child, [child.stdout, child.stderr], 30.0)
+    eventually(lambda: read_table()[child.process.pid].state == "Z")
+    run(shell("(true </dev/null >/dev/null 2>&1 &)"), reaper)
+    eventually(lambda: reaper.stats.orphans == 1)
+    assert read_table()[child.process.pid].state == "Z"
+    os.killpg(child.process.pid, 9)
+    eventually(lambda: reaper.stats.ended == 1)
+    assert child.process.returncode == 3
+""")
+
+
+def test_many_runs_and_orphans_at_once(runs: Runs) -> None:
+    """Every run gets its own exit code, however fast the sweeps follow each other; every orphan is reaped."""
+    runs("""
+from concurrent.futures import ThreadPoolExecutor
+
+reapers.SWEEP_S = 0.0005
+with Reaper(adopts=True) as reaper:
+    def once(number):
+        orphan = "(sleep 0.3 </dev/null >/dev/null 2>&1 &);" if number % 4 == 0 else ""
+        return run(shell(f"{orphan} exit {number % 200}"), reaper).exit_code == number % 200
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(once, range(400)))
+    eventually(lambda: children(os.getpid()) == [])
+    eventually(lambda: reaper.stats.orphans == 100)
+""")
