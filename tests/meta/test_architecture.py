@@ -49,7 +49,7 @@ ROOMS = (
     Room("subscribers.cli", ("subscribers", "broker"), RUN),
     Room(
         "subscribers",
-        ("subscribers", "broker.protocol", "broker.client", "broker.logs", "broker.version", "broker.places"),
+        ("subscribers", "broker.protocol", "broker.client", "broker.logs", "broker.version"),
         RUN,
     ),
 )
