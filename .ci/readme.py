@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from broker.cli.exits import EXITS  # noqa: E402
+from broker.cli import exits  # noqa: E402
 from broker.protocol import errors, limits  # noqa: E402
 from broker.protocol.catalogue_tables import dialect_table, events_table  # noqa: E402
 from subscribers.config.layers import value_of  # noqa: E402
@@ -75,7 +75,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "limits": limits_table,
     "errors": errors_table,
     "settings": settings_table,
-    "exits": lambda: table(("Code", "Meaning"), EXITS.items()),
+    "exits": lambda: table(("Code", "Meaning"), ((row.code, row.meaning) for row in exits.TABLE)),
     "hook-variables": lambda: table(
         ("Variable", "Holds"), ((f"`{name}`", text) for name, text in HOOK_VARIABLES.items())
     ),

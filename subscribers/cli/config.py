@@ -8,24 +8,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Final
 
 import orjson
+
+from broker.cli.exits import DONE, FAILED
+from broker.cli.options import add_json
 
 from ..config import files
 from ..config.layers import value_of
 from ..config.schema import SECTIONS, keys
-
-SUMMARY: Final = "show or check the configuration"
-
-DONE, FAILED = 0, 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``config``."""
     parser.add_argument("action", choices=("show", "check"), help="print every setting, or only faults")
     parser.add_argument("--workspace", metavar="DIR", help="with this workspace's own file")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser, "settings and faults")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -24,6 +24,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from broker.cli.exits import DONE, FAILED, TIMED_OUT, CommandError
+from broker.cli.options import add_json
 from broker.client import Event, Publisher, Subscriber
 from broker.protocol.topics import LIFECYCLE
 
@@ -31,9 +33,6 @@ from ..dialects import prx
 from ..hooks.plan import Plan
 from ..runner.reports import RUN_TOPIC
 
-SUMMARY: Final = "replay a recorded agent session through a bus and its hooks"
-
-DONE, FAILED, TIMED_OUT = 0, 1, 5
 START_SECONDS: Final = 30.0
 QUIET_SECONDS: Final = 30.0
 """How long without news the demo waits for the last hooks."""
@@ -78,7 +77,7 @@ class Tally:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``demo``."""
-    parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
+    add_json(parser, "only the result")
     parser.add_argument("--keep", action="store_true", help="keep the workspace with what the hooks wrote")
 
 
@@ -211,7 +210,7 @@ def _bus(directory: str, workspace: Path) -> Iterator[None]:
     try:
         ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
         if not ready or not process.stdout.readline():
-            raise RuntimeError(f"the bus did not start (exit code {process.poll()})")
+            raise CommandError(f"the bus did not start (exit code {process.poll()})", "start_failed")
         yield
     finally:
         process.terminate()
@@ -252,7 +251,8 @@ class _Timeline(_Quiet):
         """Say what will happen."""
         self._console.print(
             f"[bold]prxbus demo[/bold]: {events} events of a recorded coding session, {runs} hook runs\n"
-            f"[dim]bus in {directory}, hooks of {os.path.join(workspace, 'hooks.json')}[/dim]\n"
+            f"[dim]bus in {directory}, hooks of {os.path.join(workspace, 'hooks.json')}[/dim]\n",
+            soft_wrap=True,
         )
 
     def event(self, event: Event) -> None:

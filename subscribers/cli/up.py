@@ -12,10 +12,12 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
+from broker.cli.exits import DONE, CommandError, UsageError
+from broker.cli.options import add_json
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
 from broker.client.tool import Tool
 from broker.logs import configure, get_logger
@@ -27,17 +29,13 @@ from ..config import files
 from ..config.schema import Settings
 from ..runner.supervisor import Program, StartFailed, Supervisor
 
-SUMMARY: Final = "run the broker and the hooks of a workspace"
-
-DONE, FAILED, USAGE = 0, 1, 2
-
 log = get_logger("prxbus.up")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``up``."""
     parser.add_argument("--workspace", metavar="DIR", help="run the hooks of this directory (hooks.json)")
-    parser.add_argument("--json", action="store_true", help="print the ready line as JSON")
+    add_json(parser, "the ready line")
     parser.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error")
 
 
@@ -45,14 +43,13 @@ def run(options: argparse.Namespace) -> int:
     """Run until told to stop; returns the exit code."""
     workspace = None if options.workspace is None else os.path.abspath(options.workspace)
     if workspace is not None and not os.path.isdir(workspace):
-        print(f"prxbus up: workspace {workspace!r} is not a directory", file=sys.stderr)
-        return USAGE
+        raise UsageError(f"workspace {workspace!r} is not a directory")
     flags = {"bus.runtime_dir": options.runtime_dir, "log.level": options.log_level}
     configured = files.load(os.environ, flags, workspace)
     if configured.diagnostics:
-        for diagnostic in configured.diagnostics:
-            print(f"prxbus up: {diagnostic.render()}", file=sys.stderr)
-        return USAGE
+        faults = "\n".join(diagnostic.render() for diagnostic in configured.diagnostics)
+        print(faults, file=sys.stderr)
+        raise UsageError("the configuration has faults; nothing was started")
     settings = configured.settings
     directory = runtime_directory(settings.bus.runtime_dir)
     configure(settings.log.level)
@@ -70,8 +67,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         Supervisor(programs(settings, directory, workspace), ready, environ).run()
     except StartFailed as failure:
-        print(f"prxbus up: {failure}", file=sys.stderr)
-        return failure.exit_code
+        raise CommandError(str(failure), "start_failed", failure.exit_code) from None
     return DONE
 
 
