@@ -81,7 +81,9 @@ def _ours(directory: str) -> dict[str, Callable[[], Figures]]:
 
     return {
         _PUB: exits("pub", *event),
-        "prxbus tap (until it gives up)": exits("tap", "bench.nothing", "--timeout", "0.01", codes=(5,)),
+        "prxbus tap (until it gives up)": exits(
+            "tap", "bench.nothing", "--count", "1", "--timeout", "0.01", codes=(5,)
+        ),
         "prxbus status --json": exits("status", "--json"),
         "prxbus schema tool_call": exits("schema", "tool_call"),
         "prxbus config show": exits("config", "show"),

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "benchmarks" / "run.py"
 OURS = ("prxbus", "raw_proxy", "raw_pubsub")
-COMMAND = importlib.util.find_spec("broker.cli.main") is not None
+COMMAND = importlib.util.find_spec("subscribers.cli.verbs") is not None
 QUESTIONS = (
     "throughput",
     "latency",
