@@ -8,7 +8,6 @@ upstream, and hostile ones end such a broker. Only the proxy's thread touches it
 from __future__ import annotations
 
 import os
-import signal
 import struct
 import threading
 import time
@@ -20,6 +19,7 @@ from ..control.rates import Forwarded
 from ..places import Endpoints
 from ..protocol.limits import EGRESS_HWM, FRAME_BYTES, PUBLISHER_HWM, SUBSCRIPTION_BYTES
 from ..protocol.topics import DEPTH_BYTES, WELCOME
+from .threads import start_without_signals
 
 INTERNAL: Final = "inproc://prxbus-ingress"
 """Where the broker's own publisher connects."""
@@ -62,13 +62,9 @@ class DataPlane:
         self._thread: threading.Thread | None = None
 
     def start(self, settle: float = SETTLE_SECONDS) -> None:
-        """Bind the sockets and forward. The thread gets no signals: they would reset the proxy's counters."""
+        """Bind the sockets, ``settle`` seconds apart, and forward."""
         self._thread = threading.Thread(target=self._run, args=(settle,), name="prxbus-proxy", daemon=True)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        try:
-            self._thread.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        start_without_signals(self._thread)
 
     @property
     def running(self) -> bool:

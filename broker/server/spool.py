@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from ..logs import get_logger
 from ..places import spool_directory
 from ..protocol.errors import RuntimeDirError
+from .threads import start_without_signals
 
 SHARED_MEMORY: Final = "/dev/shm"
 SWEEP_SECONDS: Final = 2.0
@@ -57,7 +58,7 @@ class Spool:
 
     def start(self) -> None:
         """Sweep every few seconds, in a thread of its own: a slow disk delays nobody."""
-        self._thread.start()
+        start_without_signals(self._thread)
 
     def stop(self) -> None:
         """Sweep no longer. An empty spool is removed; claims stay, because somebody may still load them."""

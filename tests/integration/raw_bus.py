@@ -250,48 +250,74 @@ def received(subscriber: Socket, count: int, quiet_ms: int = int(DEADLINE_S * 10
     return frames
 
 
+class Flow:
+    """One honest publisher and some honest subscribers at work, in threads, from start to :meth:`end`.
+
+    ``accepted`` counts events that the publisher's socket took. ``numbers`` holds the sequence
+    numbers that each subscriber received, ``delays`` how long they took in ns.
+    """
+
+    def __init__(self, peers: Peers, topic: str, subscribers: int = 1, pause: float = 0.002) -> None:
+        self.accepted = 0
+        self.numbers: list[list[int]] = [[] for _ in range(subscribers)]
+        self.delays: list[int] = []
+        self._topic = topic
+        self._pause = pause
+        self._stop = threading.Event()
+        self._give_up = float("inf")
+        self._publisher = peers.publisher()
+        self._subscribers = [peers.subscriber(topic.encode() + b"\0") for _ in range(subscribers)]
+        self._threads = [threading.Thread(target=self._publish)]
+        self._threads += [threading.Thread(target=self._follow, args=(n,)) for n in range(subscribers)]
+        for thread in self._threads:
+            thread.start()
+
+    def wait_for_more(self) -> None:
+        """Return when each subscriber has received ten events more."""
+        before = [len(numbers) for numbers in self.numbers]
+        until(lambda: all(len(n) > b + 10 for n, b in zip(self.numbers, before, strict=True)), "events flow")
+
+    def end(self) -> None:
+        """Publish no more, wait until the last event has arrived everywhere, and close."""
+        self._stop.set()
+        self._threads[0].join()
+        self._give_up = time.monotonic() + DEADLINE_S
+        for thread in self._threads:
+            thread.join()
+        for made in (self._publisher, *self._subscribers):
+            made.close()
+
+    def _publish(self) -> None:
+        while not self._stop.wait(self._pause):
+            try:
+                self._publisher.send(event(self._topic, self.accepted + 1), zmq.NOBLOCK)
+            except zmq.Again:
+                continue
+            self.accepted += 1
+
+    def _follow(self, index: int) -> None:
+        subscriber, numbers = self._subscribers[index], self.numbers[index]
+        while time.monotonic() < self._give_up:
+            if self._stop.is_set() and numbers[-1:] == [self.accepted]:
+                return
+            for frame in received(subscriber, 1, 50):
+                got = decode_event(frame)
+                numbers.append(got.sequence)
+                self.delays.append(time.time_ns() - got.time_ns)
+
+
 @contextmanager
 def undisturbed(peers: Peers, worst_s: float = 10.0) -> Iterator[None]:
     """An honest pair works all the time: it loses nothing, in order, and no event takes ``worst_s``."""
-    publisher, subscriber = peers.publisher(), peers.subscriber(b"undisturbed.pair\0")
-    stop = threading.Event()
-    sent = [0]
-    numbers: list[int] = []
-    delays: list[int] = []
-
-    def publish() -> None:
-        while not stop.wait(0.002):
-            try:
-                publisher.send(event("undisturbed.pair", sent[0] + 1), zmq.NOBLOCK)
-            except zmq.Again:
-                continue
-            sent[0] += 1
-
-    def follow() -> None:
-        while not (stop.is_set() and len(numbers) >= sent[0]) and time.monotonic() < give_up[0]:
-            if subscriber.poll(50):
-                got = decode_event(subscriber.recv())
-                numbers.append(got.sequence)
-                delays.append(time.time_ns() - got.time_ns)
-
-    give_up = [float("inf")]
-    threads = [threading.Thread(target=publish), threading.Thread(target=follow)]
-    for thread in threads:
-        thread.start()
-    until(lambda: len(numbers) > 10, "the honest pair works before")
+    flow = Flow(peers, "undisturbed.pair")
     try:
+        flow.wait_for_more()
         yield
-        before = len(numbers)
-        until(lambda: len(numbers) > before + 10, "the honest pair works afterwards")
+        flow.wait_for_more()
     finally:
-        stop.set()
-        give_up[0] = time.monotonic() + DEADLINE_S
-        for thread in threads:
-            thread.join()
-        publisher.close()
-        subscriber.close()
-    assert numbers == list(range(1, sent[0] + 1))
-    assert max(delays) < worst_s * 1e9
+        flow.end()
+    assert flow.numbers == [list(range(1, flow.accepted + 1))]
+    assert max(flow.delays) < worst_s * 1e9
 
 
 class Zmtp:
