@@ -19,6 +19,9 @@ from .options import Parser
 from .printing import emit, forget_stdout, say
 from .verbs import OWN, Verb, joined, nearest
 
+EXTRA: Final = frozenset({"platformdirs", "pydantic", "rich", "shtab", "watchfiles"})
+"""Packages that the extra ``run`` brings: without them the verbs that use them say so."""
+
 QUICK: Final = frozenset({"pub"})
 """Verbs after which nothing is left to tidy up: the process ends at once and spares a tenth of its life."""
 
@@ -44,6 +47,11 @@ def _guarded(arguments: list[str]) -> int:
     except (BusError, CommandError) as error:
         say(error_line(verb, error, as_json=as_json))
         return exit_code(error)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRA:
+            raise
+        say(error_line(verb, _extra_missing(error.name), as_json=as_json))
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # `prxbus tap ... | head`: the reader has what it wanted
@@ -96,6 +104,13 @@ def _joined_verb(name: str) -> Verb:
         return others[name]
     hint = nearest(name, {**OWN, **others})
     raise UsageError("; ".join([f"there is no verb {name!r}", hint, *faults]))
+
+
+def _extra_missing(package: str) -> CommandError:
+    return CommandError(
+        f"needs the package {package!r}, which the extra 'run' brings: pip install 'prxbus[run]'",
+        "extra_missing",
+    )
 
 
 def version_line() -> str:

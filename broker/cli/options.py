@@ -34,11 +34,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=command(verb), description=summary, formatter_class=Formatter, allow_abbrev=False
         )
-        self.add_argument(
-            "--runtime-dir",
-            metavar="DIR",
-            help="directory of the bus (default: $PRXBUS_RUNTIME_DIR, else $XDG_RUNTIME_DIR/prxbus)",
-        )
+        add_runtime_dir(self)
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The options in ``arguments``; they may stand between the positional ones.
@@ -55,6 +51,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """See the class."""
         raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+def add_runtime_dir(parser: argparse.ArgumentParser) -> None:
+    """``--runtime-dir``: which bus. Every verb has it."""
+    parser.add_argument(
+        "--runtime-dir",
+        metavar="DIR",
+        help="directory of the bus (default: $PRXBUS_RUNTIME_DIR, else $XDG_RUNTIME_DIR/prxbus)",
+    )
 
 
 def add_json(parser: argparse.ArgumentParser, what: str) -> None:
