@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from .exits import DONE, CommandError
-from .options import Formatter, add_runtime_dir
+from .options import Parser, add_runtime_dir
 from .printing import emit
 from .verbs import OWN, Verb, joined
 
@@ -47,11 +47,11 @@ def command_tree(verbs: Mapping[str, Verb]) -> argparse.ArgumentParser:
     """One parser with every verb below it, in the way of argparse's subcommands."""
     import shtab
 
-    root = argparse.ArgumentParser(prog="prxbus", formatter_class=Formatter)
+    root = Parser(prog="prxbus")
     root.add_argument("--version", action="version", version="")
     branches = root.add_subparsers(dest="verb")
     for name in sorted(verbs):
-        branch = branches.add_parser(name, help=verbs[name].summary, formatter_class=Formatter)
+        branch = branches.add_parser(name, help=verbs[name].summary)
         add_runtime_dir(branch)
         verbs[name].add_arguments(branch)
         for action in branch._actions:

@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 from ..protocol.errors import BusError
 from ..version import __version__
 from .exits import DONE, FAILED, INTERRUPTED, TABLE, USAGE, CommandError, UsageError, error_line, exit_code
-from .options import Parser
+from .options import verb_parser
 from .printing import emit, forget_stdout, say
 from .verbs import OWN, Verb, joined, nearest
 
@@ -84,7 +84,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(verb: Verb, arguments: list[str]) -> int:
-    parser = Parser(verb.name, f"{verb.summary[0].upper()}{verb.summary[1:]}.")
+    parser = verb_parser(verb.name, verb.summary)
     collecting = gc.isenabled()
     gc.disable()  # importing makes no garbage worth looking for, and looking costs a twentieth of the start
     try:
@@ -109,7 +109,7 @@ def _joined_verb(name: str) -> Verb:
 def _extra_missing(package: str) -> CommandError:
     return CommandError(
         f"needs the package {package!r}, which the extra 'run' brings: pip install 'prxbus[run]'",
-        "extra_missing",
+        "missing_extra",
     )
 
 

@@ -9,7 +9,7 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from .exits import UsageError, command
 from .terminal import columns
@@ -28,13 +28,10 @@ class Formatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser for one verb: a wrong command line is a :class:`UsageError`, not an exit."""
+    """A parser for which a wrong command line is a :class:`UsageError`, not an exit; also below a verb."""
 
-    def __init__(self, verb: str, summary: str | None = None) -> None:
-        super().__init__(
-            prog=command(verb), description=summary, formatter_class=Formatter, allow_abbrev=False
-        )
-        add_runtime_dir(self)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"formatter_class": Formatter, "allow_abbrev": False, **settings})
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The options in ``arguments``; they may stand between the positional ones.
@@ -51,6 +48,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """See the class."""
         raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+def verb_parser(verb: str, summary: str) -> Parser:
+    """The parser of one verb; the verb adds its arguments to it."""
+    parser = Parser(prog=command(verb), description=f"{summary[:1].upper()}{summary[1:]}.")
+    add_runtime_dir(parser)
+    return parser
 
 
 def add_runtime_dir(parser: argparse.ArgumentParser) -> None:
