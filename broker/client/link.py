@@ -7,6 +7,7 @@ answers mean is the session's.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -64,6 +65,7 @@ class Link:
         self._owner = owner
         self._lock = threading.Lock()
         self._outbox: deque[bytes] = deque()
+        self._unsent: deque[bytes] = deque()  # the session's own, which go first and need no welcome
         self._pending: dict[int, Pending] = {}
         self._ended = False
         self._tick_now = False
@@ -165,7 +167,10 @@ class Link:
                     if fresh is not None:
                         poller.register(fresh, zmq.POLLIN)
                     watched = fresh
-                ready = dict(poller.poll(max(0, round((next_tick - now) * 1000))))
+                # A message that waits for the connection, or for room, is sent as soon as there is one.
+                waits = self._unsent or (self._outbox and self.session.welcomed)
+                poller.modify(self._socket, zmq.POLLIN | zmq.POLLOUT if waits else zmq.POLLIN)
+                ready = dict(poller.poll(max(0, math.ceil((next_tick - now) * 1000))))
                 if self._wake_read in ready:
                     os.read(self._wake_read, 4096)
                 if watched is not None and watched in ready:
@@ -180,8 +185,8 @@ class Link:
 
     def _tick(self, now: float) -> float:
         pause = self._owner.tick(now)
-        for data in self.session.tick(now, self._owner.counters()):
-            self._transmit(data)
+        if not self._unsent:
+            self._unsent.extend(self.session.tick(now, self._owner.counters()))
         with self._lock:
             late = [request for request, pending in self._pending.items() if now > pending.deadline]
             for request in late:
@@ -190,17 +195,15 @@ class Link:
         return min(pause, TICK_SECONDS if self.session.welcomed else HELLO_SECONDS)
 
     def _flush(self) -> None:
-        while self._outbox and self.session.welcomed:
-            if not self._transmit(self._outbox[0]):
-                return
-            self._outbox.popleft()
-
-    def _transmit(self, data: bytes) -> bool:
         try:
-            self._socket.send(data, zmq.NOBLOCK)
+            while self._unsent:
+                self._socket.send(self._unsent[0], zmq.NOBLOCK)
+                self._unsent.popleft()
+            while self._outbox and self.session.welcomed:
+                self._socket.send(self._outbox[0], zmq.NOBLOCK)
+                self._outbox.popleft()
         except zmq.Again:
-            return False
-        return True
+            return
 
     def _receive(self) -> None:
         for _ in range(1_000):

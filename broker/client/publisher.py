@@ -9,6 +9,7 @@ The frame's layout and the numbers are decided in :mod:`broker.protocol.events` 
 from __future__ import annotations
 
 import os
+import select
 import threading
 import time
 from collections.abc import Mapping
@@ -54,6 +55,9 @@ BLOCK_SECONDS: Final = 5.0
 
 RETAIN_SECONDS: Final = 5.0
 """How long the broker may take to confirm a retained event before it counts as unanswered."""
+
+POLL_MS: Final = 10
+"""Longest single wait for the broker's prefixes: the link's thread may have taken the descriptor's edge."""
 
 SESSIONS: Final = 1_024
 """Session ids whose encoded form is remembered."""
@@ -309,10 +313,13 @@ class Publisher:
 
     def _await_bus(self, seconds: float, on_absent: OnAbsent) -> None:
         deadline = time.monotonic() + seconds
+        readable = select.poll()  # of the descriptor: the socket itself is the link's thread's too
+        readable.register(self._descriptor, select.POLLIN)
         while not self.ready and (left := deadline - time.monotonic()) > 0:
-            if self._socket.poll(max(1, int(left * 1000))):
-                with self._lock:
-                    self._look_for_subscriptions()
+            with self._lock:
+                self._look_for_subscriptions()
+            if not self.ready:
+                readable.poll(min(POLL_MS, max(1, int(left * 1000))))
         if not self.ready and on_absent != "drop":
             self.close()
             raise BusUnreachable(

@@ -54,14 +54,14 @@ log = get_logger("subscribers.shell")
 class ShellService:
     """One workspace's shell hooks as a client of the bus."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, *, adopts: bool) -> None:
         self._stop = threading.Event()
         self._rescan = threading.Event()
         self._drain_seconds: float = options.drain_seconds
         folder = sysconfig.get_path("scripts")
         self._hooks = WorkspaceHooks(options.workspace, prx, folder, self._tell, self._failed)
         self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
-        self._reaper = Reaper()
+        self._reaper = Reaper(adopts=adopts)
         self._files = PayloadFiles.in_first_usable(payload_directories(os.environ))
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
@@ -168,9 +168,8 @@ def main(argv: list[str] | None = None) -> int:
     configure(options.log_level)
     if options.lifeline:
         hold()
-    become_subreaper()
     try:
-        ShellService(options).run()
+        ShellService(options, adopts=become_subreaper()).run()
     except BusUnreachable as error:
         log.error(str(error))
         return 3

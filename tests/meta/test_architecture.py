@@ -49,7 +49,14 @@ ROOMS = (
     Room("subscribers.cli", ("subscribers", "broker"), RUN),
     Room(
         "subscribers",
-        ("subscribers", "broker.protocol", "broker.client", "broker.logs", "broker.version"),
+        (
+            "subscribers",
+            "broker.protocol",
+            "broker.client",
+            "broker.lifeline",
+            "broker.logs",
+            "broker.version",
+        ),
         RUN,
     ),
 )
