@@ -60,11 +60,9 @@ class EventLines:
         return GAP.join(parts)
 
     def _column(self, name: str, text: str, most: int, *styles: str) -> str:
-        if self._columns is None:
-            most = 10_000
-        shown = cut(printable(text), most)
+        shown = printable(text) if self._columns is None else cut(printable(text), most)
         taken = width(shown)
-        self._widths[name] = wide = max(self._widths[name], taken)
+        self._widths[name] = wide = max(self._widths[name], min(taken, most))
         return self._painted(shown, *styles) + " " * (wide - taken)
 
     def _painted(self, text: str, *styles: str) -> str:
