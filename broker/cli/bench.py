@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         emit_json(figures)
     else:
-        emit("\n".join(_lines(figures)))
+        emit("\n".join(report_lines(figures)))
     lost = figures["throughput_dict"]["lost"] + figures["throughput_bytes"]["lost"]
     if lost:
         note("bench", f"{lost:,} events were lost; the rates are those of what arrived", as_json=options.json)
@@ -88,7 +88,8 @@ def _measure(bus: Bus, scratch: str, seconds: float) -> dict[str, Any]:
     }
 
 
-def _lines(figures: dict[str, Any]) -> Iterator[str]:
+def report_lines(figures: dict[str, Any]) -> Iterator[str]:
+    """The figures as lines for people."""
     bus = "a bus of its own" if figures["bus"] == "temporary" else f"the bus in {figures['bus']}"
     yield (
         f"prxbus {figures['release']}, Python {figures['python']}, {figures['cpus']} CPUs (load "

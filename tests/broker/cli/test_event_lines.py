@@ -93,8 +93,7 @@ def test_no_control_character_reaches_the_terminal(
     shown = EventLines(columns, colour=False, zone=UTC)
     claim = Claim(70_000, bytes(32), "ref", payload[:256])
     for content in (payload, claim):
-        raw = Event("x", 0, [1, PUBLISHER, 1, NOON_NS, session, source, None, content])
-        assert shown.line(raw).isprintable()
+        assert shown.line(event(content, session_id=session, source=source)).isprintable()
 
 
 def test_a_payload_over_several_lines_becomes_one() -> None:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from broker.cli import top_view
 from broker.cli.top_view import RUN_TOPIC, Watch, percentile
-from broker.protocol.events import Event
+from broker.protocol.events import Event, decode_event, encode_event
 
 
 def event(topic: str, payload: dict[str, Any] | bytes = b"{}") -> Event:
-    """An event of ``topic``."""
+    """An event of ``topic``, as it comes off the wire."""
     body = payload if isinstance(payload, bytes) else orjson.dumps(payload)
-    return Event(topic, 0, [1, bytes(16), 1, 0, None, "x", None, body])
+    return decode_event(encode_event(topic, bytes(16), 1, 0, body))
 
 
 def run(hook: str, status: str = "ok", duration_ms: float = 1.0) -> Event:

@@ -1,0 +1,67 @@
+"""The installed command ``prxbus`` as a user runs it, for the tests of the command line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from broker.testing import running_broker
+
+COMMAND = str(Path(sys.executable).with_name("prxbus"))
+DEADLINE_S = 100.0
+"""Longest that a command may take on a machine that is busy with other tests."""
+
+Ran = subprocess.CompletedProcess[str]
+
+
+def prxbus(*arguments: str | bytes, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ran:
+    """Run ``prxbus`` to its end; ``env`` is added to ours."""
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=environment(env),
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    output, said = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    return Ran(done.args, done.returncode, output, said)
+
+
+@contextmanager
+def started(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """``prxbus`` under way, its output in pipes; ended in every case."""
+    with subprocess.Popen(
+        [COMMAND, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(env),
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def environment(added: Mapping[str, str] | None) -> dict[str, str]:
+    """Our environment without what would change what a command does, and with ``added``."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PRXBUS_")}
+    return {**ours, "LC_ALL": "C.UTF-8", "TZ": "UTC", **(added or {})}
+
+
+@contextmanager
+def temporary_bus() -> Iterator[str]:
+    """The runtime directory of a real broker, which tests may share."""
+    path = tempfile.mkdtemp(prefix="pxb", dir="/tmp")
+    try:
+        with running_broker(path, timeout=60.0) as directory:
+            yield directory
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
