@@ -28,8 +28,7 @@ from typing import Any, Self
 from .client.context import current
 from .client.core.numbering import Numbering
 from .client.core.reading import Reader
-from .client.payloads import encode_payload
-from .client.publisher import check_depth
+from .client.payloads import check_depth, encode_payload
 from .client.publisher_id import new_publisher
 from .protocol.errors import BusUnreachable, ClosedError, LimitExceeded
 from .protocol.events import Claim, Event, decode_event, encode_event, is_text

@@ -6,6 +6,7 @@ Decides only that; how a client closes is its own affair.
 from __future__ import annotations
 
 import atexit
+import os
 import weakref
 from typing import Protocol
 
@@ -17,6 +18,9 @@ class Closable(Protocol):
 
     def close(self) -> None:
         """End, in a forked child without touching what the parent owns."""
+
+    def forked(self) -> None:
+        """A child process got a copy of the client that is not its own."""
 
 
 _open: weakref.WeakSet[Closable] = weakref.WeakSet()
@@ -30,6 +34,14 @@ def close_at_exit(client: Closable) -> None:
 def forget(client: Closable) -> None:
     """``client`` has been closed."""
     _open.discard(client)
+
+
+def _after_fork() -> None:
+    for client in list(_open):
+        client.forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 @atexit.register

@@ -7,11 +7,15 @@ fields of their types. Knows no frame, no size limit and no socket.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import orjson
 
-from ..protocol.errors import SchemaError
+from ..protocol.errors import LimitExceeded, SchemaError
 from .core.numbering import Stream
+
+PLAIN: Final = frozenset({str, int, bool, type(None)})
+"""Types of values that cannot hold a number that JSON lacks."""
 
 
 def encode_payload(payload: object, stream: Stream) -> bytes:
@@ -19,8 +23,8 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
 
     Raises :class:`SchemaError`.
     """
-    if isinstance(payload, bytes | bytearray | memoryview):
-        body = bytes(payload)
+    if type(payload) is bytes or isinstance(payload, bytearray | memoryview):
+        body = bytes(payload)  # the same object when it is bytes
         try:
             value = orjson.loads(body)
         except orjson.JSONDecodeError as error:
@@ -37,9 +41,17 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
         body = orjson.dumps(plain)
     except TypeError as error:
         raise SchemaError(f"payload cannot be written as JSON: {error}") from None
-    if b"null" in body:
-        refuse_not_a_number(plain)
+    refuse_lost_numbers(plain, body)
     return body
+
+
+def refuse_lost_numbers(payload: object, body: bytes) -> None:
+    """Raise :class:`SchemaError` if ``body`` says null where ``payload`` has a NaN or an infinity.
+
+    Not to be asked for a dict whose values are all of :data:`PLAIN` types.
+    """
+    if body.find(b"null") >= 0 and orjson.loads(body) != payload:  # cheaper than a walk
+        refuse_not_a_number(payload)
 
 
 def refuse_not_a_number(value: object, path: str = "payload") -> None:
@@ -57,3 +69,10 @@ def refuse_not_a_number(value: object, path: str = "payload") -> None:
 
 def _kind(value: object) -> str:
     return "null" if value is None else f"of type {type(value).__name__}"
+
+
+def check_depth(depth: object) -> int:
+    """``depth`` if it is a whole number from 0 up; raises :class:`LimitExceeded` otherwise."""
+    if type(depth) is not int or depth < 0:
+        raise LimitExceeded(f"depth must be a whole number from 0 up, not {depth!r}")
+    return depth

@@ -13,12 +13,13 @@ import select
 import threading
 import time
 from collections.abc import Mapping
+from time import time_ns
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 import msgpack
-import orjson
 import zmq
+from orjson import dumps
 
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.beacons import Beacon, encode_beacons
@@ -30,16 +31,16 @@ from ..protocol.errors import (
     QueueFull,
     SchemaError,
 )
-from ..protocol.events import event_names, is_text, pack_numbers, payload_header
+from ..protocol.events import event_names, is_text, pack_bin16, pack_numbers, payload_header
 from ..protocol.limits import CAUSE_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
-from .context import current, inherited
+from .context import Cause, current, inherited
 from .core.numbering import Numbering, Stream
 from .core.session import ControlSession, Held, Identity, Note, Welcomed
 from .lifetime import close_at_exit, forget
 from .link import TICK_SECONDS, Link, Pending
-from .payloads import encode_payload, refuse_not_a_number
+from .payloads import PLAIN, check_depth, encode_payload, refuse_lost_numbers
 from .publisher_id import new_publisher
 from .sockets import publisher_socket
 from .spool import Spool
@@ -58,6 +59,11 @@ RETAIN_SECONDS: Final = 5.0
 
 POLL_MS: Final = 10
 """Longest single wait for the broker's prefixes: the link's thread may have taken the descriptor's edge."""
+
+NOBLOCK: Final = zmq.NOBLOCK
+
+SHORT: Final = 0xFFFF
+"""Longest payload with a two-byte length on the wire; a longer one takes the slow way."""
 
 SESSIONS: Final = 1_024
 """Session ids whose encoded form is remembered."""
@@ -108,8 +114,10 @@ class Publisher:
         self._block_seconds = block_seconds
         self._pid = os.getpid()
         self._lock = threading.RLock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._closed = False
         self._inherited = inherited(os.environ)
+        self._floor = self._inherited.depth
         self._numbering = Numbering(new_publisher(), source, time.monotonic())
         self._streams = self._numbering.streams
         self._names: dict[str | None, bytes] = {None: event_names(None, source, self._inherited.event)}
@@ -134,7 +142,7 @@ class Publisher:
 
     # -- publishing ---------------------------------------------------------------------------
 
-    def publish(  # noqa: C901 - one straight line on purpose: every call costs a tenth of it
+    def publish(
         self,
         topic: str,
         payload: Mapping[str, Any] | bytes,
@@ -155,54 +163,46 @@ class Publisher:
         never be published, :class:`SpoolFull` when a large payload cannot be stored,
         :class:`QueueFull` as ``on_full`` says, :class:`ClosedError` and :class:`ForkedError`.
         """
-        if os.getpid() != self._pid:
-            raise ForkedError(_FORKED)
         stream = self._streams.get(topic)
         if stream is None:
             stream = self._open(topic)
         context = current.get()
-        level = self._inherited.depth
-        if context is not None and context.depth > level:
-            level = context.depth
-        if depth is not None:
-            level = max(level, check_depth(depth))
+        level = self._floor
+        if depth is not None or context is not None:
+            level = self._level(context, depth)
         if level >= DEPTHS:
             self._over_depth += 1
             return False
         if type(payload) is dict:
-            if stream.check is not None:
-                stream.check(payload)
+            check = stream.check
+            if check is not None:
+                check(payload)
             try:
-                body = orjson.dumps(payload)
+                body = dumps(payload)
             except TypeError as error:
                 raise SchemaError(f"payload cannot be written as JSON: {error}") from None
-            if b"null" in body:
-                refuse_not_a_number(payload)
+            if not PLAIN.issuperset(map(type, payload.values())):
+                refuse_lost_numbers(payload, body)
         else:
             body = encode_payload(payload, stream)
         names = self._names.get(session_id)
         if names is None or caused_by is not None or context is not None:
             names = self._pack_names(session_id, caused_by)
         size = len(body)
-        content = payload_header(size) + body if size <= PAYLOAD_BYTES else self._claim(body)
-        if retain or not self.ready:
+        if retain or size > SHORT or not self.ready:  # not ready: no bus yet, draining, closed or forked
+            content = payload_header(size) + body if size <= PAYLOAD_BYTES else self._claim(body)
             return self._publish_slowly(stream, level, names, content, retain)
-        with self._lock:
+        self._acquire()  # not "with": that costs three times as much
+        try:
             stream.sequence = sequence = stream.sequence + 1
+            numbers = pack_numbers(0xCF, sequence, 0xCF, time_ns())
+            frame = b"".join((stream.heads[level], numbers, names, pack_bin16(0xC5, size), body))
             try:
-                self._send(
-                    b"".join(
-                        (
-                            stream.heads[level],
-                            pack_numbers(0xCF, sequence, 0xCF, time.time_ns()),
-                            names,
-                            content,
-                        )
-                    ),
-                    zmq.NOBLOCK,
-                )
+                self._send(frame, NOBLOCK)
             except zmq.Again:
-                return self._full(stream, level, names, content)
+                return self._full(stream, level, names, pack_bin16(0xC5, size) + body)
+        finally:
+            self._release()
         return True
 
     def publish_acknowledged(
@@ -224,7 +224,7 @@ class Publisher:
         body = encode_payload(payload, stream)
         content = self._claim(body) if len(body) > PAYLOAD_BYTES else payload_header(len(body)) + body
         context = current.get() or self._inherited
-        level = max(context.depth, self._inherited.depth)
+        level = self._level(context, None)
         if level >= DEPTHS:
             self._over_depth += 1
             return 0
@@ -337,6 +337,14 @@ class Publisher:
         except zmq.Again:
             self._set_ready()
 
+    def forked(self) -> None:
+        """A forked child does not own the socket: from now on every call takes the slow way and says so."""
+        self.ready = False
+
+    def _level(self, context: Cause | None, depth: int | None) -> int:
+        level = self._floor if context is None else max(self._floor, context.depth)
+        return level if depth is None else max(level, check_depth(depth))
+
     def _set_ready(self) -> None:
         self.ready = len(self._subscribed) == DEPTHS and not self._held and not self._closed
 
@@ -355,7 +363,7 @@ class Publisher:
                 self._session.publisher = self._numbering.publisher
             if isinstance(topic, str) and topic in self._streams:
                 return self._streams[topic]
-            stream = self._numbering.open(topic, time.time_ns())
+            stream = self._numbering.open(topic, time_ns())
             self._numbering.soon(time.monotonic())
             return stream
 
@@ -397,7 +405,7 @@ class Publisher:
     def _number(self, stream: Stream, level: int, names: bytes, content: bytes) -> bytes:
         with self._lock:
             stream.sequence += 1
-            numbers = pack_numbers(0xCF, stream.sequence, 0xCF, time.time_ns())
+            numbers = pack_numbers(0xCF, stream.sequence, 0xCF, time_ns())
             return b"".join((stream.heads[level], numbers, names, content))
 
     def _request(
@@ -472,13 +480,6 @@ class Publisher:
 
 
 _FORKED: Final = "this Publisher was opened in another process; open a new one after fork"
-
-
-def check_depth(depth: object) -> int:
-    """``depth`` if it is a whole number from 0 up; raises :class:`LimitExceeded` otherwise."""
-    if type(depth) is not int or depth < 0:
-        raise LimitExceeded(f"depth must be a whole number from 0 up, not {depth!r}")
-    return depth
 
 
 def _choice(name: str, value: object, choices: tuple[str, ...]) -> None:

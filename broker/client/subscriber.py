@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -85,6 +84,7 @@ class Subscriber:
         self._lock = threading.Lock()
         self._closed = False
         self._inside = False
+        self._emptied = False
         self._away = 0
         self._lag_ns = 0
         self._queue: deque[Event] = deque()
@@ -204,6 +204,9 @@ class Subscriber:
         with self._lock:
             self._socket.close(0)
 
+    def forked(self) -> None:
+        """A forked child is noticed by its process id, in every call."""
+
     def __enter__(self) -> Self:
         return self
 
@@ -245,43 +248,53 @@ class Subscriber:
     # -- parts, all under the lock ------------------------------------------------------------
 
     def _take(self, max_events: int, deadline: float | None) -> list[Event]:
-        """Read what is there, or else wait for one slice or until ``deadline``."""
+        """Read what is there, or else wait for one slice or until ``deadline`` and read what has come."""
         frames: list[bytes] = []
-        append, receive = frames.append, self._receive
-        try:
-            for _ in range(max_events):
-                append(receive(zmq.NOBLOCK))
-        except zmq.Again:
-            if not frames:
-                self._wait(frames, deadline)
-        if not frames:
-            return []
+        if self._emptied or not self._drain(frames, max_events):
+            self._emptied = False
+            if not self._wait(frames, deadline):
+                return []
+            self._drain(frames, max_events - 1)
         now_ns = time.time_ns()
         events = self._reader.feed(frames, now_ns)
         if events:
-            self._lag_ns = max(0, now_ns - events[-1].fields[3])
+            self._lag_ns = max(0, now_ns - events[-1].time_ns)
         if self._reader.welcomes > self._welcomes or self._inbox is not None:
             self._look_after_barrier()
         return events
 
-    def _wait(self, frames: list[bytes], deadline: float | None) -> None:
-        left = SLICE_SECONDS
-        if deadline is not None:
-            left = min(left, deadline - time.monotonic())
-        if self._inbox is not None:
-            left = min(left, self._next_probe - time.monotonic())
+    def _drain(self, frames: list[bytes], most: int) -> bool:
+        """Take up to ``most`` frames that are there; whether there is any."""
+        append, receive = frames.append, self._receive
+        try:
+            for _ in range(most):
+                append(receive(zmq.NOBLOCK))
+        except zmq.Again:
+            self._emptied = True  # the next look need not ask again before it waits
+        return bool(frames)
+
+    def _wait(self, frames: list[bytes], deadline: float | None) -> bool:
+        """Wait for the first frame; meanwhile do what is due. Whether one came."""
         now = time.monotonic()
+        left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - now)
+        if self._inbox is not None:
+            left = min(left, self._next_probe - now)
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_SECONDS
             self._reader.accounting.sweep(time.time_ns())
-        if left > 0:
-            milliseconds = max(1, round(left * 1000))
-            if milliseconds != self._slice_ms:
-                self._slice_ms = self._socket.rcvtimeo = milliseconds
-            with suppress(zmq.Again):
+        try:
+            if left > 0:
+                milliseconds = max(1, round(left * 1000))
+                if milliseconds != self._slice_ms:
+                    self._slice_ms = self._socket.rcvtimeo = milliseconds
                 frames.append(self._receive())
-        if self._inbox is not None and not frames:
-            self._probe(time.monotonic())
+            else:
+                frames.append(self._receive(zmq.NOBLOCK))
+        except zmq.Again:
+            if self._inbox is not None:
+                self._probe(time.monotonic())
+            return False
+        return True
 
     def _look_after_barrier(self) -> None:
         """A second welcome means that we were away: run the barrier again; a probe that came ends it."""

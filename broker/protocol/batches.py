@@ -18,7 +18,7 @@ from typing import Any
 import msgpack
 
 from .errors import DecodeError, VersionMismatch, shown
-from .events import VERSION, Event, check_envelope, split_key, unpack
+from .events import VERSION, Event, event_of, split_key, unpack
 from .limits import BATCH_EVENTS
 from .topics import BATCH_MARK, DEPTH_BYTES, is_topic, namespace
 
@@ -30,10 +30,11 @@ def encode_batch(events: Sequence[Event]) -> bytes:
     index = {topic: position for position, topic in enumerate(topics)}
     rows = []
     for event in events:
-        _, _, sequence, time_ns, session_id, _, cause, payload = event.fields
-        content = payload if event.claim is None else payload.fields()
-        rows.append([index[event.topic], sequence, time_ns, session_id, cause, content])
-    body = [VERSION, first.fields[1], first.source, topics, rows]
+        content = event.content if event.claim is None else event.claim.fields()
+        rows.append(
+            [index[event.topic], event.sequence, event.time_ns, event.session_id, event.caused_by, content]
+        )
+    body = [VERSION, first.publisher_id, first.source, topics, rows]
     key = DEPTH_BYTES[first.depth] + BATCH_MARK + namespace(first.topic).encode() + b"\0"
     return key + bytes(msgpack.packb(body, use_bin_type=True))
 
@@ -56,7 +57,7 @@ def decode_batch(frame: bytes) -> list[Event]:
         if type(index) is not int or not 0 <= index < len(topics):
             raise DecodeError("batch", f"topic index {shown(index)} is not in the table of {len(topics)}")
         fields = [VERSION, publisher, sequence, time_ns, session_id, source, cause, payload]
-        events.append(Event(topics[index], key.depth, check_envelope(fields)))
+        events.append(event_of(topics[index], key.depth, fields))
     return events
 
 

@@ -45,6 +45,9 @@ _REFERENCE: Final = re.compile(r"[0-9a-z-]{1,96}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ENVELOPE_HEAD: Final = b"\x98" + bytes([VERSION]) + b"\xc4" + bytes([PUBLISHER_BYTES])
 
+unpack_numbers: Final = struct.Struct(">BQBQ").unpack_from
+"""The reverse: tag, sequence, tag and time at an offset; struct.error when the frame ends before."""
+
 pack_numbers: Final = struct.Struct(">BQBQ").pack
 """``pack_numbers(0xCF, sequence, 0xCF, time)``: two msgpack uint 64 in one call."""
 
@@ -72,66 +75,43 @@ class Claim:
         return [self.size, self.digest, self.reference, self.head]
 
 
-class Event:
-    """One event as a subscriber sees it. Cheap to make: everything but the frame's shape is lazy.
+class Event(NamedTuple):
+    """One event as a subscriber sees it: an immutable value, its payload decoded when asked for.
 
-    ``fields`` is the decoded envelope; ``topic`` and ``depth`` come from the key.
+    ``publisher_id`` is 16 bytes, ``time_ns`` is ns since the epoch (UTC) and ``content`` the payload's JSON
+    bytes or its claim. ``sequence`` numbers the events of its publisher and topic, from 1;
+    ``caused_by`` is the id of the event whose handling published this one.
     """
 
-    __slots__ = ("depth", "fields", "topic")
-
-    def __init__(self, topic: str, depth: int, fields: list[Any]) -> None:
-        self.topic = topic
-        self.depth = depth
-        self.fields = fields
+    topic: str
+    depth: int
+    publisher_id: bytes
+    sequence: int
+    time_ns: int
+    session_id: str | None
+    source: str
+    caused_by: str | None
+    content: bytes | Claim
 
     @property
     def publisher(self) -> str:
         """The publisher's id, 32 hex digits."""
-        return str(self.fields[1].hex())
-
-    @property
-    def sequence(self) -> int:
-        """Number of this event among its publisher's events of this topic, from 1."""
-        return int(self.fields[2])
-
-    @property
-    def time_ns(self) -> int:
-        """When it was published, ns since the epoch (UTC)."""
-        return int(self.fields[3])
+        return self.publisher_id.hex()
 
     @property
     def time(self) -> datetime:
         """When it was published, to the microsecond, in UTC."""
-        return _EPOCH + timedelta(microseconds=self.fields[3] // 1000)
-
-    @property
-    def session_id(self) -> str | None:
-        """The agent session that it belongs to, if the publisher named one."""
-        session: str | None = self.fields[4]
-        return session
-
-    @property
-    def source(self) -> str:
-        """Who published it, as the publisher calls itself."""
-        return str(self.fields[5])
-
-    @property
-    def caused_by(self) -> str | None:
-        """Id of the event whose handling published this one."""
-        cause: str | None = self.fields[6]
-        return cause
+        return _EPOCH + timedelta(microseconds=self.time_ns // 1000)
 
     @property
     def id(self) -> str:
         """``publisher:topic:sequence``, unique."""
-        return f"{self.fields[1].hex()}:{self.topic}:{self.fields[2]}"
+        return f"{self.publisher_id.hex()}:{self.topic}:{self.sequence}"
 
     @property
     def claim(self) -> Claim | None:
         """The claim, when the payload travels by claim check."""
-        payload = self.fields[7]
-        return payload if type(payload) is Claim else None
+        return self.content if type(self.content) is Claim else None
 
     @property
     def payload_bytes(self) -> bytes:
@@ -139,12 +119,13 @@ class Event:
 
         Raises :class:`ClaimExpired` or :class:`ClaimCorrupt` when it cannot be fetched whole.
         """
-        payload = self.fields[7]
-        if type(payload) is bytes:
-            return payload
-        if payload.load is None:
-            raise ClaimError(f"payload {payload.reference} lies in a spool that this reader was not given")
-        loaded: bytes = payload.load(payload)
+        content = self.content
+        if type(content) is bytes:
+            return content
+        assert type(content) is Claim
+        if content.load is None:
+            raise ClaimError(f"payload {content.reference} lies in a spool that this reader was not given")
+        loaded: bytes = content.load(content)
         return loaded
 
     @property
@@ -248,13 +229,13 @@ def unpack(body: bytes) -> Any:
 def decode_event(frame: bytes) -> Event:
     """The event in ``frame``; raises :class:`DecodeError` (or :class:`VersionMismatch`) only."""
     key, start = split_key(frame)
-    return Event(topic_of(key.name), key.depth, check_envelope(unpack(frame[start:])))
+    return event_of(topic_of(key.name), key.depth, unpack(frame[start:]))
 
 
-def check_envelope(fields: Any) -> list[Any]:
-    """Return the decoded envelope if every field is what it has to be, its claim as a :class:`Claim`.
+def event_of(topic: str, depth: int, fields: Any) -> Event:
+    """The event that a decoded envelope means, every field checked.
 
-    Raises :class:`DecodeError` that names the field.
+    Raises :class:`DecodeError` that names the field, and :class:`VersionMismatch`.
     """
     if type(fields) is not list or not fields:
         raise DecodeError("envelope", "the envelope is not a msgpack array")
@@ -269,8 +250,8 @@ def check_envelope(fields: Any) -> list[Any]:
     _require(session_id is None or is_text(session_id, SESSION_ID_BYTES), "session id", session_id)
     _require(is_text(source, SOURCE_BYTES), "source", source)
     _require(cause is None or is_text(cause, CAUSE_BYTES), "cause", cause)
-    fields[7] = check_payload(payload)
-    return fields
+    content = check_payload(payload)
+    return Event(topic, depth, publisher, sequence, time_ns, session_id, source, cause, content)
 
 
 def check_payload(payload: Any) -> bytes | Claim:

@@ -28,6 +28,9 @@ IDLE_SWEEPS = int(STREAM_IDLE_SECONDS / SWEEP_SECONDS)
 
 NEVER = 2**63
 
+FORGOTTEN = -2
+"""``last`` of a stream that is no longer kept: no number follows it, whoever still holds it."""
+
 
 class Stream:
     """Numbers of one publisher and topic: all up to ``last`` are received or counted as missed.
@@ -115,7 +118,7 @@ class Accounting:
                 stream.idle = 0 if stream.last != stream.seen else stream.idle + 1
                 stream.seen = stream.last
                 if stream.idle > (CLOSED_SWEEPS if stream.closed else IDLE_SWEEPS):
-                    del streams[publisher]
+                    streams.pop(publisher).last = FORGOTTEN
                     self._count -= 1
                     if not stream.closed:
                         self._forgot(1, now_ns)
@@ -123,6 +126,8 @@ class Accounting:
     def _add(self, streams: dict[bytes, Stream], publisher: bytes, last: int, now_ns: int) -> Stream:
         if self._count >= SUBSCRIBER_STREAMS:
             for known in self.topics.values():
+                for stream in known.values():
+                    stream.last = FORGOTTEN
                 known.clear()
             self._forgot(self._count, now_ns)
             self._count = 0
