@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -151,22 +152,23 @@ class Subscriber:
     ) -> list[Event]:
         """As :meth:`broker.client.Subscriber.batch`; an empty list after ``timeout`` seconds."""
         opened = self._opened()
+        if opened.closed:
+            raise ClosedError("this Subscriber is closed")
         try:
             async with asyncio.timeout(timeout):
-                while True:
+                while not opened.closed:
                     # Cleared before looking: what arrives after the look sets it again. The
                     # descriptor is edge-triggered, so nobody waits before a look found nothing.
                     self._readable.clear()
                     events = opened.batch(max_events, timeout=0)
-                    if events or opened.closed:
+                    if events:
                         return events
-                    try:
+                    with suppress(TimeoutError):  # look at least so often: probes and close need it
                         async with asyncio.timeout(subscriber.SLICE_SECONDS):
                             await self._readable.wait()
-                    except TimeoutError:
-                        pass  # look at least so often: probes and close need it
         except TimeoutError:
-            return []
+            pass
+        return []
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         opened = self._opened()
