@@ -31,10 +31,10 @@ RATE: Final = 1_000
 """Events a second of the latency run."""
 
 WARM_UP_EVENTS: Final = 500
-STALL_SECONDS: Final = 5.0
+STALL_SECONDS: Final = 10.0
 """Without a receipt for so long, what is missing counts as lost."""
 
-END_SECONDS: Final = 10.0
+END_SECONDS: Final = 20.0
 BURST: Final = 100
 LEAST_BURSTS: Final = 5
 TOPIC: Final = "prxbus.bench"

@@ -49,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait", type=duration(0), default=0.0, metavar="S", help="wait S seconds for a bus to appear"
     )
+    parser.add_argument(
+        "--ready", action="store_true", help="say on standard error when no event can be missed any more"
+    )
     add_json(parser, "each event")
 
 
@@ -64,6 +67,8 @@ def run(options: argparse.Namespace) -> int:
         wait=options.wait,
         runtime_dir=options.runtime_dir,
     ) as events:
+        if options.ready:
+            note("tap", "ready", as_json=options.json, code="ready")
         deadline = None if options.timeout is None else time.monotonic() + options.timeout
         while True:
             wait = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())

@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from broker.testing import running_broker
 
@@ -50,9 +52,22 @@ def started(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[s
             process.kill()
 
 
+@contextmanager
+def drained(stream: IO[bytes] | None) -> Iterator[None]:
+    """Somebody reads ``stream`` to its end meanwhile; leave the block after the writer has ended."""
+    assert stream is not None
+    reader = threading.Thread(target=stream.read)
+    reader.start()
+    try:
+        yield
+    finally:
+        reader.join(DEADLINE_S)
+
+
 def environment(added: Mapping[str, str] | None) -> dict[str, str]:
     """Our environment without what would change what a command does, and with ``added``."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("PRXBUS_")}
+    changing = ("PRXBUS_", "COLUMNS", "NO_COLOR")
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(changing)}
     return {**ours, "LC_ALL": "C.UTF-8", "TZ": "UTC", **(added or {})}
 
 
