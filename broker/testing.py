@@ -22,9 +22,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from .client.closing import Closing
 from .client.context import current
 from .client.core.numbering import Numbering
 from .client.core.reading import Reader
@@ -85,7 +85,7 @@ class StubBus:
         return self._spool[claim.reference]
 
 
-class StubPublisher:
+class StubPublisher(Closing):
     """Publishes into a :class:`StubBus` with the checks of :class:`broker.client.Publisher`."""
 
     def __init__(self, bus: StubBus, source: str) -> None:
@@ -136,14 +136,6 @@ class StubPublisher:
         """End: publishing raises from now on."""
         self.ready = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _publish(
         self,
         topic: str,
@@ -182,7 +174,7 @@ class StubPublisher:
         return self._bus.deliver(topic, frame, retain=retain)
 
 
-class StubSubscriber:
+class StubSubscriber(Closing):
     """Receives from a :class:`StubBus` what :class:`broker.client.Subscriber` would receive."""
 
     def __init__(
@@ -209,14 +201,6 @@ class StubSubscriber:
     def close(self) -> None:
         """Receive nothing more."""
         self.closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 @contextmanager

@@ -14,8 +14,7 @@ import threading
 import time
 from collections.abc import Mapping
 from time import time_ns
-from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 import msgpack
 import zmq
@@ -35,6 +34,7 @@ from ..protocol.events import event_names, is_text, pack_bin16, pack_numbers, pa
 from ..protocol.limits import CAUSE_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
+from .closing import Closing
 from .context import Cause, current, inherited
 from .core.numbering import Numbering, Stream
 from .core.session import ControlSession, Held, Identity, Note, Welcomed
@@ -73,7 +73,7 @@ OnAbsent = Literal["drop", "block", "raise"]
 Oversize = Literal["claim", "reject"]
 
 
-class Publisher:
+class Publisher(Closing):
     """Publishes events under one name. Safe to use from many threads; not across a fork.
 
     ``source`` is who you are (at most 128 bytes), such as ``"my-agent/1.2"``. ``runtime_dir`` is the
@@ -264,14 +264,6 @@ class Publisher:
             self.ready = False
             self._streams = {}
             self._socket.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # -- for the link's thread ----------------------------------------------------------------
 

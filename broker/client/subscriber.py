@@ -13,8 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import zmq
 
@@ -24,6 +23,7 @@ from ..protocol.events import Event, is_text
 from ..protocol.limits import NAME_BYTES
 from ..protocol.topics import INBOX_PREFIX, parse_patterns, subscriptions
 from ..version import __version__
+from .closing import Closing
 from .core.accounting import SWEEP_SECONDS
 from .core.reading import Reader
 from .core.session import ControlSession, Identity, Note, Refused, Welcomed
@@ -48,7 +48,7 @@ BATCH_EVENTS: Final = 1_024
 """Most events of one :meth:`Subscriber.batch`, unless told otherwise."""
 
 
-class Subscriber:
+class Subscriber(Closing):
     """Receives the events whose topics match one of ``patterns``; ready when the constructor returns.
 
     ``patterns`` are at most 1,000; ``name`` is what status and reports call it. With ``last`` the last
@@ -206,14 +206,6 @@ class Subscriber:
 
     def forked(self) -> None:
         """A forked child is noticed by its process id, in every call."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # -- for the link's thread ----------------------------------------------------------------
 

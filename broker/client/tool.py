@@ -10,8 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 import zmq
 
@@ -22,6 +21,7 @@ from ..protocol.errors import BusUnreachable, LimitExceeded, RequestRefused, Req
 from ..protocol.events import Claim, encode_event, is_text
 from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES
 from ..version import __version__
+from .closing import Closing
 from .context import Cause
 from .core.numbering import Numbering
 from .core.session import Answered, ControlSession, Identity, Refused, Welcomed
@@ -41,7 +41,7 @@ class Published(NamedTuple):
     over_depth: int
 
 
-class Tool:
+class Tool(Closing):
     """A connection to the broker for one command. Raises :class:`BusUnreachable` when there is none.
 
     ``timeout`` is how long the broker may take to answer the hello and each request, in seconds.
@@ -141,14 +141,6 @@ class Tool:
         if not self._socket.closed:
             self._socket.send(encode_message("bye"))
             self._socket.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _say_last(self, beacon: Beacon) -> None:
         for frame in encode_beacons(beacon):
