@@ -11,6 +11,7 @@ import os
 import struct
 import threading
 import time
+from contextlib import suppress
 from typing import Final
 
 import zmq
@@ -91,9 +92,10 @@ class DataPlane:
 
     def end(self) -> None:
         """Stop forwarding: what has come in so far is handed on, then the sockets close."""
-        if self.running and not self._ending.is_set():
+        if not self._ending.is_set():
             self._ending.set()
-            self.steering.send(b"TERMINATE", zmq.NOBLOCK)
+            with suppress(zmq.Again):  # it has ended by itself meanwhile
+                self.steering.send(b"TERMINATE", zmq.NOBLOCK)
 
     def close(self, timeout: float) -> bool:
         """Wait at most ``timeout`` seconds for the end; false when it has not come."""

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -106,6 +106,14 @@ class BrokerProcess:
             "SC_PAGE_SIZE"
         )
 
+    def sockets(self) -> int:
+        """The connections and listeners that it holds."""
+        targets = []
+        for entry in os.scandir(f"/proc/{self.process.pid}/fd"):
+            with suppress(FileNotFoundError):  # closed meanwhile
+                targets.append(os.readlink(entry.path))
+        return sum(target.startswith("socket:") for target in targets)
+
     def alive(self) -> bool:
         """Whether it runs."""
         return self.process.poll() is None
@@ -151,6 +159,7 @@ class Peers:
         made.set(zmq.RECONNECT_IVL, 10)
         made.set(zmq.RECONNECT_IVL_MAX, 200)
         made.connect(self.endpoints.egress)
+        made.subscribe(WELCOME)
         for prefix in prefixes:
             for depth in DEPTH_BYTES:
                 made.subscribe(depth + prefix)
@@ -173,7 +182,16 @@ class Peers:
                 while subscriber.poll(5):
                     came.append(subscriber.recv())
         subscriber.unsubscribe(inbox)
-        return [frame for frame in came if frame != inbox]
+        return [frame for frame in came if frame != inbox and not frame.startswith(WELCOME)]
+
+    def await_welcome(self, subscriber: Socket, broker: BrokerProcess) -> None:
+        """Wait until ``subscriber`` hears the present broker. A barrier proves something only after that.
+
+        Earlier its inbox would be one of the old subscriptions, which are told to the new broker in
+        the order of their bytes: the probe could come back before all of them are known.
+        """
+        welcome = WELCOME + bytes.fromhex(broker.ready["epoch"])
+        until(lambda: subscriber.poll(20) and subscriber.recv() == welcome, "the new broker's welcome")
 
     def control(self) -> Socket:
         """A DEALER to the control plane."""

@@ -177,14 +177,20 @@ def test_a_hello_of_a_process_that_has_ended_is_forgotten(broker: BrokerProcess,
     assert peers.ask("publish", frame=frame, retain=False).body == {"matching": 0}
 
 
-def test_a_peer_that_closes_without_a_word_is_found_out_when_it_is_written_to(peers: Peers) -> None:
+def test_a_peer_that_closes_without_a_word_is_found_out_when_it_is_written_to(
+    broker: BrokerProcess, peers: Peers
+) -> None:
     """A connection that is gone cannot be written to: the peer behind it is forgotten then."""
-    peers.register("publisher", "gone").close()
     with peers.register("publisher", "stays") as stays, peers.control() as subscriber:
+        before = broker.sockets()
+        gone = peers.register("publisher", "gone")
+        until(lambda: broker.sockets() > before, "it is connected")
+        gone.close()
+        until(lambda: broker.sockets() == before, "it is disconnected")
         subscriber.send(encode_message("hello", 1, **hello("subscriber", "old", batches=False)))
         assert receive(subscriber).kind == "welcome"
         assert receive(stays).body == {"batches": False}
-        until(lambda: [p["name"] for p in peers.status()["publishers"]] == ["stays"], "one is left")
+        assert [peer["name"] for peer in peers.status()["publishers"]] == ["stays"]
         assert [lost["how"] for lost in peers.status()["lost_publishers"]] == ["disconnected"]
         subscriber.send(encode_message("bye"))
         assert receive(stays).body == {"batches": True}

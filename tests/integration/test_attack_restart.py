@@ -79,8 +79,8 @@ def test_a_new_broker_says_so_to_every_subscriber(broker: BrokerProcess, peers: 
 def test_a_thousand_patterns_are_all_alive_after_a_restart(broker: BrokerProcess, peers: Peers) -> None:
     """8,000 subscriptions of one peer survive: with its default queue libzmq would drop them silently."""
     subscriber = peers.subscriber(*(b"t%d\0" % number for number in range(1_000)))
-    assert peers.publisher() is not None
     broker.restart()
+    peers.await_welcome(subscriber, broker)
     peers.barrier(subscriber)
     publisher = peers.publisher()
     wanted = [event(f"t{number}", 1, depth=number % 8) for number in (0, 1, 499, 500, 998, 999)]
@@ -148,8 +148,8 @@ def test_a_stopped_subscriber_costs_the_others_nothing(broker: BrokerProcess, pe
             pinged = time.monotonic() + 0.7  # its first heartbeat tells the broker the TTL
             until(lambda: heard() and time.monotonic() > pinged, "it has sent heartbeats")
             child.send_signal(signal.SIGSTOP)
-            before = sockets_of(broker)
-            until(lambda: publish() or sockets_of(broker) < before, "its connection ends", seconds=20)
+            before = broker.sockets()
+            until(lambda: publish() or broker.sockets() < before, "its connection ends", seconds=20)
             child.send_signal(signal.SIGCONT)
             first_after = sequence + 1
             until(lambda: heard() and int(output.split()[-1]) >= first_after, "it hears again")
@@ -158,17 +158,6 @@ def test_a_stopped_subscriber_costs_the_others_nothing(broker: BrokerProcess, pe
         finally:
             child.send_signal(signal.SIGCONT)
             child.kill()
-
-
-def sockets_of(broker: BrokerProcess) -> int:
-    """The connections and listeners that the broker holds."""
-    targets = []
-    for entry in os.scandir(f"/proc/{broker.process.pid}/fd"):
-        try:
-            targets.append(os.readlink(entry.path))
-        except FileNotFoundError:
-            continue
-    return sum(target.startswith("socket:") for target in targets)
 
 
 def test_coming_and_going_of_large_subscribers_delays_but_loses_nothing(peers: Peers) -> None:
