@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from broker.protocol.errors import (
 )
 from broker.protocol.limits import PAYLOAD_BYTES
 from broker.testing import running_broker
+from tests.integration.waiting import until
 
 TOPIC = "prx.lifecycle.tool_call"
 
@@ -39,15 +40,6 @@ def bus(runtime_dir: Path) -> Iterator[str]:
     """The runtime directory of a running broker."""
     with running_broker(runtime_dir) as directory:
         yield directory
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
-    """Wait for ``condition``; fail naming ``what`` when it does not come."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
-        pause.wait(0.01)
 
 
 def take(subscriber: Subscriber, count: int, seconds: float = 20.0) -> list[Event]:

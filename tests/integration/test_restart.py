@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,7 @@ import pytest
 from broker.client import Publisher, Subscriber
 from broker.client.tool import Tool
 from broker.testing import running_broker
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 40.0) -> None:
-    """Wait for ``condition``."""
-    deadline, pause = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
-        pause.wait(0.02)
+from tests.integration.waiting import until
 
 
 class Broker:

@@ -7,9 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,7 @@ import pytest
 
 from broker.client import Event, Publisher, Subscriber
 from broker.testing import running_broker
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
-    """Wait for ``condition``."""
-    deadline, pause = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
-        pause.wait(0.01)
+from tests.integration.waiting import until
 
 
 @pytest.fixture

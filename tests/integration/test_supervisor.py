@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from subscribers.runner.supervisor import Program, StartFailed, Supervisor
+from tests.integration.waiting import until
 
 WORKER = """
 import json, os, pathlib, signal, sys, time
@@ -41,14 +41,6 @@ def worker(name: str, log: Path, rank: int, program: str = WORKER) -> Program:
 def words(log: Path) -> list[str]:
     """What happened, without process ids."""
     return [line.rsplit(" ", 1)[0] for line in log.read_text().splitlines()] if log.exists() else []
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
-    """Wait for ``condition``."""
-    deadline, pause = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
-        pause.wait(0.01)
 
 
 def supervise(programs: list[Program], then: Callable[[Supervisor, Mapping[str, Any]], None]) -> None:

@@ -10,8 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,9 @@ import orjson
 import pytest
 
 from broker.client import Subscriber
+from tests.integration.waiting import until
 
 PRXBUS = os.path.join(sysconfig.get_path("scripts"), "prxbus")
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 40.0) -> None:
-    """Wait for ``condition``."""
-    deadline, pause = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
-        pause.wait(0.02)
 
 
 @contextmanager
