@@ -99,11 +99,11 @@ def _run(verb: Verb, arguments: list[str]) -> int:
 
 
 def _joined_verb(name: str) -> Verb:
-    others, faults = joined()
-    if name in others:
-        return others[name]
-    hint = nearest(name, {**OWN, **others})
-    raise UsageError("; ".join([f"there is no verb {name!r}", hint, *faults]))
+    others = joined()
+    if name in others.verbs:
+        return others.verbs[name]
+    hint = nearest(name, {**OWN, **others.verbs})
+    raise UsageError("; ".join([f"there is no verb {name!r}", hint, *others.faults]))
 
 
 def _extra_missing(package: str) -> CommandError:
@@ -125,8 +125,8 @@ def _usage() -> str:
 
 
 def _help() -> str:
-    others, faults = joined()
-    verbs = {**OWN, **others}
+    others = joined()
+    verbs = {**OWN, **others.verbs}
     width = max(map(len, verbs))
     lines = [
         "usage: prxbus VERB [ARGUMENT ...]",
@@ -135,7 +135,7 @@ def _help() -> str:
         "",
         "verbs ('prxbus VERB --help' tells more):",
         *(f"  {name:<{width}}  {verbs[name].summary}" for name in sorted(verbs)),
-        *(f"  ({fault})" for fault in faults),
+        *(f"  ({fault})" for fault in others.faults),
         "",
         "options:",
         "  -h, --help   print this",

@@ -19,6 +19,9 @@ MOST_SECONDS: Final = 1_000_000.0
 
 MOST: Final = 1_000_000_000
 
+# Argparse looks for translations of its words, of which there are none. That alone is 2 % of `prxbus pub`.
+argparse._ = str  # type: ignore[attr-defined]
+
 
 class Formatter(argparse.HelpFormatter):
     """Help as wide as the terminal. Argparse's own imports ``shutil`` for that, at every option."""

@@ -6,7 +6,7 @@ Ours win over a joined one of the same name. Decides names and summaries; parsin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -63,11 +63,14 @@ OWN: Final = {
 """Our own verbs by name."""
 
 
-class Joined(NamedTuple):
-    """The verbs of other packages, and a line for each package whose verbs could not be had."""
+class Joined:
+    """The ``verbs`` of other packages by name, and a line (``faults``) for each package that failed."""
 
-    verbs: dict[str, Verb]
-    faults: tuple[str, ...]
+    __slots__ = ("faults", "verbs")
+
+    def __init__(self, verbs: dict[str, Verb], faults: Sequence[str]) -> None:
+        self.verbs = verbs
+        self.faults = faults
 
 
 def joined() -> Joined:
@@ -82,7 +85,7 @@ def joined() -> Joined:
                 verbs.setdefault(verb.name, verb)
         except Exception as error:  # somebody else's package: whatever it raises, ours must work
             faults.append(f"the verbs of {entry.value!r} are missing: {type(error).__name__}: {error}")
-    return Joined({name: verb for name, verb in verbs.items() if name not in OWN}, tuple(faults))
+    return Joined({name: verb for name, verb in verbs.items() if name not in OWN}, faults)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,7 @@ from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.control import Message, encode_message
 from ..protocol.errors import BusUnreachable, LimitExceeded, RequestRefused, RequestTimeout
 from ..protocol.events import Claim, encode_event, is_text
-from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES
+from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES, SPOOL_BYTES
 from ..version import __version__
 from .closing import Closing
 from .context import Cause
@@ -54,6 +55,7 @@ class Tool(Closing):
         check_directory(self.runtime_dir)
         address = endpoints(self.runtime_dir).control
         self.timeout = timeout
+        self._spool_bytes = SPOOL_BYTES
         self.name = name
         if not os.path.exists(address.removeprefix("ipc://")):
             raise self._unreachable()
@@ -79,7 +81,7 @@ class Tool(Closing):
             for kind, body in islice(source, WINDOW - len(waiting)):
                 number, data = self._session.request(kind, **body)
                 waiting.append(number)
-                self._socket.send(data)
+                self._transmit(data)
             if not waiting:
                 return
             while waiting[0] not in replies:
@@ -139,12 +141,23 @@ class Tool(Closing):
     def close(self) -> None:
         """Say goodbye; what is queued is sent within a second."""
         if not self._socket.closed:
-            self._socket.send(encode_message("bye"))
+            self._offer(encode_message("bye"))
             self._socket.close()
 
     def _say_last(self, beacon: Beacon) -> None:
         for frame in encode_beacons(beacon):
-            self._socket.send(encode_message("beacon", frame=frame))
+            self._offer(encode_message("beacon", frame=frame))
+
+    def _offer(self, data: bytes) -> None:
+        """Send what needs no answer; a broker that has gone will not miss it."""
+        with suppress(zmq.Again):
+            self._socket.send(data, zmq.NOBLOCK)
+
+    def _transmit(self, data: bytes) -> None:
+        try:
+            self._socket.send(data)
+        except zmq.Again:
+            raise self._late() from None
 
     def _claim(self, body: bytes) -> Claim:
         if len(body) > CLAIM_BYTES:
@@ -153,7 +166,8 @@ class Tool(Closing):
             )
         from .spool import Spool  # brings hashlib, which most commands do without
 
-        return Spool(spool_directory(self.runtime_dir)).store(new_publisher().hex(), body)
+        spool = Spool(spool_directory(self.runtime_dir), self._spool_bytes)
+        return spool.store(new_publisher().hex(), body)
 
     def _greet(self) -> None:
         deadline = time.monotonic() + self.timeout
@@ -162,16 +176,18 @@ class Tool(Closing):
             while not isinstance(answer := self._receive(deadline), Welcomed):
                 if isinstance(answer, Refused):
                     raise RequestRefused(answer.code, answer.error)
+            self._spool_bytes = int(answer.limits.get("spool_bytes", SPOOL_BYTES))
         except (zmq.Again, RequestTimeout):
             raise self._unreachable() from None
 
     def _receive(self, deadline: float) -> object:
         left = deadline - time.monotonic()
         if left <= 0 or not self._socket.poll(max(1, int(left * 1000))):
-            raise RequestTimeout(
-                f"the broker in {self.runtime_dir!r} did not answer within {self.timeout:g} s"
-            )
+            raise self._late()
         return self._session.handle(self._socket.recv(), time.monotonic())
+
+    def _late(self) -> RequestTimeout:
+        return RequestTimeout(f"the broker in {self.runtime_dir!r} did not answer within {self.timeout:g} s")
 
     def _unreachable(self) -> BusUnreachable:
         return BusUnreachable(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -62,6 +66,18 @@ def drained(stream: IO[bytes] | None) -> Iterator[None]:
         yield
     finally:
         reader.join(DEADLINE_S)
+
+
+@contextmanager
+def terminal(columns: int, lines: int = 24) -> Iterator[tuple[int, int]]:
+    """Both ends of a terminal of that size: ours, and the one for a process."""
+    ours, theirs = pty.openpty()
+    try:
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        yield ours, theirs
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def environment(added: Mapping[str, str] | None) -> dict[str, str]:

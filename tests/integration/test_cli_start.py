@@ -11,7 +11,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -138,6 +138,28 @@ def test_a_broker_that_does_not_answer_is_a_timeout(verb: str, runtime_dir: Path
         said = prxbus(*verb.split(), "--timeout", "5", "--json", "--runtime-dir", str(runtime_dir))
     assert (said.returncode, said.stdout) == (5, "")
     assert json.loads(said.stderr)["code"] == "timeout"
+
+
+def test_a_broker_that_ends_halfway_is_a_timeout(runtime_dir: Path) -> None:
+    """A bus that goes away after the greeting is a timeout, no hanging command and no traceback."""
+    greeted = threading.Event()
+
+    def greet_and_go(message: Message) -> bytes | None:
+        greeted.set()
+        return welcome(message)
+
+    command = [COMMAND, "pub", "a.x", "--count", "100000", "--timeout", "3"]
+    broker = ExitStack()
+    with broker:
+        broker.enter_context(answering(runtime_dir, greet_and_go))
+        with subprocess.Popen(
+            [*command, "--runtime-dir", str(runtime_dir)], stderr=subprocess.PIPE, env=environment(None)
+        ) as pub:
+            assert greeted.wait(DEADLINE_S)
+            broker.close()
+            _, said = pub.communicate(timeout=DEADLINE_S)
+    assert pub.returncode == 5
+    assert said.decode() == (f"prxbus pub: the broker in {str(runtime_dir)!r} did not answer within 3 s\n")
 
 
 def test_a_broker_that_refuses_is_told_in_its_words(runtime_dir: Path) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
+import subprocess
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +19,16 @@ import pytest
 from broker.client import Publisher, Subscriber
 from broker.client.tool import Tool
 from broker.protocol.limits import TABLE
-from tests.integration.command import DEADLINE_S, drained, prxbus, started, temporary_bus
+from tests.integration.command import (
+    COMMAND,
+    DEADLINE_S,
+    drained,
+    environment,
+    prxbus,
+    started,
+    temporary_bus,
+    terminal,
+)
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -161,3 +173,31 @@ def test_the_live_view_as_json_goes_on_until_interrupted(bus: str) -> None:
     assert top.returncode == 130
     assert said == b""
     assert views[0]["watched_s"] < views[1]["watched_s"] < views[2]["watched_s"]
+
+
+def test_the_live_view_lives_on_a_terminal(bus: str) -> None:
+    """It draws the tables within the screen, ends with q, and leaves the terminal as it was."""
+    command = [COMMAND, "top", "--interval", "0.2", "--runtime-dir", bus]
+    with terminal(100, 30) as (ours, theirs):
+        before = termios.tcgetattr(theirs)
+        with subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment({"TERM": "xterm"})
+        ) as top:
+            try:
+                drawn = b""
+                while b"prxbus-top" not in drawn or b"hooks" not in drawn:
+                    ready, _, _ = select.select([ours], [], [], DEADLINE_S)
+                    assert ready, drawn
+                    drawn += os.read(ours, 65_536)
+                os.write(ours, b"q")
+                deadline = time.monotonic() + DEADLINE_S
+                while top.poll() is None:  # what it still draws must not block it
+                    assert time.monotonic() < deadline
+                    if select.select([ours], [], [], 0.05)[0]:
+                        os.read(ours, 65_536)
+                assert top.returncode == 0
+                assert top.stderr is not None
+                assert top.stderr.read() == b""
+            finally:
+                top.kill()
+        assert termios.tcgetattr(theirs) == before

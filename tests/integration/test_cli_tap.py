@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
-import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +24,7 @@ from tests.integration.command import (
     prxbus,
     started,
     temporary_bus,
+    terminal,
 )
 
 pytestmark = pytest.mark.timeout(180)
@@ -224,18 +221,6 @@ def test_a_wrong_command_line_is_a_usage_error(bus: str, arguments: list[str]) -
     said = prxbus("tap", *arguments, "--runtime-dir", bus)
     assert (said.returncode, said.stdout) == (2, "")
     assert "see 'prxbus tap --help'" in said.stderr
-
-
-@contextmanager
-def terminal(columns: int) -> Iterator[tuple[int, int]]:
-    """Both ends of a terminal that is so wide: ours, and the one for a process."""
-    ours, theirs = pty.openpty()
-    try:
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        yield ours, theirs
-    finally:
-        os.close(ours)
-        os.close(theirs)
 
 
 @pytest.mark.parametrize("env,coloured", [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])

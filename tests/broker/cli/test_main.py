@@ -33,7 +33,7 @@ def join(monkeypatch: pytest.MonkeyPatch) -> Join:
 
     def joining(run: Callable[[argparse.Namespace], int], name: str = "walk", fault: str = "") -> None:
         verb = Verb(name, "take a walk", lambda parser: None, run)
-        monkeypatch.setattr(module, "joined", lambda: Joined({name: verb}, (fault,) if fault else ()))
+        monkeypatch.setattr(module, "joined", lambda: Joined({name: verb}, [fault] if fault else []))
 
     return joining
 

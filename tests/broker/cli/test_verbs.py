@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.cli import verbs
-from broker.cli.verbs import OWN, Verb, deferred, joined, nearest
+from broker.cli.verbs import GROUP, OWN, Verb, deferred, joined, nearest
 
 
 def verb(name: str) -> Verb:
@@ -46,8 +45,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_verbs_join_alone_or_together(installed: list[Any]) -> None:
     """An entry point names one verb or several."""
     installed += [Entry(verb("up")), Entry((verb("check"), verb("fire")))]
-    assert list(joined().verbs) == ["up", "check", "fire"]
-    assert joined().faults == ()
+    found = joined()
+    assert list(found.verbs) == ["up", "check", "fire"]
+    assert found.faults == []
 
 
 def test_ours_and_the_first_one_win(installed: list[Any]) -> None:
@@ -70,7 +70,7 @@ def test_a_package_that_fails_takes_only_itself_away(loaded: Any, installed: lis
 def test_our_own_entry_point_loads() -> None:
     """The hook verbs of this distribution join, each with a summary."""
     found = joined()
-    assert found.faults == ()
+    assert found.faults == []
     assert {"up", "config", "demo"} <= set(found.verbs)
     assert all(each.summary for each in found.verbs.values())
 
@@ -106,6 +106,6 @@ def test_the_group_is_what_the_distribution_declares() -> None:
     from importlib.metadata import distribution
 
     declared: list[EntryPoint] = [
-        entry for entry in distribution("prxbus").entry_points if entry.group == verbs.GROUP
+        entry for entry in distribution("prxbus").entry_points if entry.group == GROUP
     ]
     assert declared
