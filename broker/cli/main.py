@@ -48,9 +48,10 @@ def _guarded(arguments: list[str]) -> int:
         say(error_line(verb, error, as_json=as_json))
         return exit_code(error)
     except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRA:
             raise
-        say(error_line(verb, _extra_missing(error.name), as_json=as_json))
+        say(error_line(verb, _extra_missing(package), as_json=as_json))
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -140,7 +140,7 @@ def test_a_joined_verb_runs_with_its_options(join: Join) -> None:
         (KeyboardInterrupt(), 130, ""),
         (BrokenPipeError(), 0, ""),
         (
-            ModuleNotFoundError("No module named 'rich'", name="rich"),
+            ModuleNotFoundError("No module named 'rich.live'", name="rich.live"),
             1,
             f"prxbus walk: needs the package 'rich', which the extra 'run' brings: {INSTALL}\n",
         ),
