@@ -198,6 +198,11 @@ class StubSubscriber(Closing):
         while self.queue:
             yield self.queue.popleft()
 
+    @property
+    def stats(self) -> dict[str, Any]:
+        """The counters of a subscriber; a stub misses nothing."""
+        return {"received": self.reader.received, "missed": 0, "late": 0, "away": 0, "gaps": {}}
+
     def close(self) -> None:
         """Receive nothing more."""
         self.closed = True
@@ -205,15 +210,16 @@ class StubSubscriber(Closing):
 
 @contextmanager
 def running_broker(
-    runtime_dir: str | os.PathLike[str] | None = None, *, timeout: float = 20.0
+    runtime_dir: str | os.PathLike[str] | None = None, *, options: Iterable[str] = (), timeout: float = 20.0
 ) -> Iterator[str]:
     """A real broker in a process of its own; yields its runtime directory.
 
-    Without ``runtime_dir`` it gets a temporary one, removed afterwards. Raises
+    Without ``runtime_dir`` it gets a temporary one, removed afterwards. ``options`` are further arguments
+    of ``python -m broker``. Raises
     :class:`BusUnreachable` with what the broker said when it is not ready within ``timeout`` seconds.
     """
     directory = os.fspath(runtime_dir) if runtime_dir is not None else tempfile.mkdtemp(prefix="prxbus-")
-    command = [sys.executable, "-P", "-m", "broker", "--runtime-dir", directory, "--json"]
+    command = [sys.executable, "-P", "-m", "broker", "--runtime-dir", directory, "--json", *options]
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said)
         try:

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 
 from ..protocol.errors import ClosedError
 from ..protocol.events import Event
-from . import publisher, subscriber
+from . import options, publisher, subscriber
 
 
 class Publisher:
@@ -34,8 +34,8 @@ class Publisher:
         *,
         runtime_dir: str | os.PathLike[str] | None = None,
         on_full: Literal["drop", "raise"] = "drop",
-        on_absent: publisher.OnAbsent = "drop",
-        oversize: publisher.Oversize = "claim",
+        on_absent: options.OnAbsent = "drop",
+        oversize: options.Oversize = "claim",
     ) -> None:
         if on_full not in ("drop", "raise"):
             raise ValueError(f"on_full must be drop or raise in an event loop, not {on_full!r}")

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 import zmq
@@ -122,12 +122,14 @@ class Link:
         except BlockingIOError:
             return
 
-    def close(self, timeout: float = 2.0) -> None:
-        """Say goodbye and end the thread. Safe to call twice."""
+    def close(self, last_words: Iterable[bytes] = (), timeout: float = 2.0) -> None:
+        """Hand over the closing beacons ``last_words``, say goodbye, end the thread. Safe to call twice."""
         with self._lock:
             if self._ended:
                 return
-            self._outbox.append(encode_message("bye"))
+            # After the hello, welcomed already or not.
+            self._unsent.extend(encode_message("beacon", frame=frame) for frame in last_words)
+            self._unsent.append(encode_message("bye"))
             self._ended = True
         self._wake()
         self._thread.join(timeout)

@@ -13,13 +13,15 @@ import select
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from time import time_ns
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgpack
 import zmq
 from orjson import dumps
 
+from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.errors import (
@@ -28,49 +30,41 @@ from ..protocol.errors import (
     ForkedError,
     LimitExceeded,
     QueueFull,
+    RequestRefused,
     SchemaError,
 )
-from ..protocol.events import event_names, is_text, pack_bin16, pack_numbers, payload_header
-from ..protocol.limits import CAUSE_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES, SOURCE_BYTES
+from ..protocol.events import is_text, pack_bin16, pack_numbers, payload_header
+from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
 from .closing import Closing
 from .context import Cause, current, inherited
 from .core.numbering import Numbering, Stream
-from .core.session import ControlSession, Held, Identity, Note, Welcomed
+from .core.session import ControlSession, Held, Identity, Note, Refused, Welcomed
 from .lifetime import close_at_exit, forget
 from .link import TICK_SECONDS, Link, Pending
+from .names import Names
+from .options import (
+    ABSENT_SECONDS,
+    BLOCK_SECONDS,
+    POLL_MS,
+    RAISE_SECONDS,
+    RETAIN_SECONDS,
+    ROOM_SECONDS,
+    OnAbsent,
+    OnFull,
+    Oversize,
+    check_options,
+)
 from .payloads import PLAIN, check_depth, encode_payload, refuse_lost_numbers
 from .publisher_id import new_publisher
 from .sockets import publisher_socket
 from .spool import Spool
 
-ABSENT_SECONDS: Final = 0.2
-"""How long the constructor waits for a bus with ``on_absent="drop"``."""
-
-RAISE_SECONDS: Final = 3.0
-"""How long ``on_absent="raise"`` waits for a bus whose sockets are there; without sockets not at all."""
-
-BLOCK_SECONDS: Final = 5.0
-"""How long ``on_full="block"`` waits for room, and ``on_absent`` other than drop for a bus."""
-
-RETAIN_SECONDS: Final = 5.0
-"""How long the broker may take to confirm a retained event before it counts as unanswered."""
-
-POLL_MS: Final = 10
-"""Longest single wait for the broker's prefixes: the link's thread may have taken the descriptor's edge."""
-
 NOBLOCK: Final = zmq.NOBLOCK
 
 SHORT: Final = 0xFFFF
 """Longest payload with a two-byte length on the wire; a longer one takes the slow way."""
-
-SESSIONS: Final = 1_024
-"""Session ids whose encoded form is remembered."""
-
-OnFull = Literal["drop", "block", "raise"]
-OnAbsent = Literal["drop", "block", "raise"]
-Oversize = Literal["claim", "reject"]
 
 
 class Publisher(Closing):
@@ -99,9 +93,7 @@ class Publisher(Closing):
         oversize: Oversize = "claim",
         block_seconds: float = BLOCK_SECONDS,
     ) -> None:
-        _choice("on_full", on_full, ("drop", "block", "raise"))
-        _choice("on_absent", on_absent, ("drop", "block", "raise"))
-        _choice("oversize", oversize, ("claim", "reject"))
+        check_options(on_full, on_absent, oversize)
         if not is_text(source, SOURCE_BYTES) or not source:
             raise LimitExceeded(f"source must be a string of 1 to {SOURCE_BYTES} bytes, not {source!r}")
         self.source = source
@@ -115,12 +107,14 @@ class Publisher(Closing):
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
+        self._waiting = threading.Event()  # set at close: nobody waits for room any longer
+        self._refusal: Refused | None = None
         self._closed = False
         self._inherited = inherited(os.environ)
         self._floor = self._inherited.depth
         self._numbering = Numbering(new_publisher(), source, time.monotonic())
         self._streams = self._numbering.streams
-        self._names: dict[str | None, bytes] = {None: event_names(None, source, self._inherited.event)}
+        self._names = Names(source, self._inherited.event)
         self._spool = Spool(spool_directory(self.runtime_dir))
         self._dropped_absent = 0
         self._dropped_full = 0
@@ -185,13 +179,12 @@ class Publisher(Closing):
                 refuse_lost_numbers(payload, body)
         else:
             body = encode_payload(payload, stream)
-        names = self._names.get(session_id)
+        names = self._names.known.get(session_id)
         if names is None or caused_by is not None or context is not None:
-            names = self._pack_names(session_id, caused_by)
+            names = self._names.pack(session_id, caused_by, context)
         size = len(body)
         if retain or size > SHORT or not self.ready:  # not ready: no bus yet, draining, closed or forked
-            content = payload_header(size) + body if size <= PAYLOAD_BYTES else self._claim(body)
-            return self._publish_slowly(stream, level, names, content, retain)
+            return self._publish_slowly(stream, level, names, body, retain)
         self._acquire()  # not "with": that costs three times as much
         try:
             stream.sequence = sequence = stream.sequence + 1
@@ -199,8 +192,8 @@ class Publisher(Closing):
             frame = b"".join((stream.heads[level], numbers, names, pack_bin16(0xC5, size), body))
             try:
                 self._send(frame, NOBLOCK)
-            except zmq.Again:
-                return self._full(stream, level, names, pack_bin16(0xC5, size) + body)
+            except zmq.ZMQError as error:
+                return self._not_sent(error, stream, level, names, pack_bin16(0xC5, size) + body)
         finally:
             self._release()
         return True
@@ -220,15 +213,15 @@ class Publisher(Closing):
         :class:`RequestTimeout` after ``timeout`` seconds and :class:`RequestRefused`.
         """
         self._check_usable()
+        self._check_accepted()
         stream = self._streams.get(topic) or self._open(topic)
         body = encode_payload(payload, stream)
-        content = self._claim(body) if len(body) > PAYLOAD_BYTES else payload_header(len(body)) + body
-        context = current.get() or self._inherited
-        level = self._level(context, None)
+        level = self._level(current.get(), None)
         if level >= DEPTHS:
             self._over_depth += 1
             return 0
-        names = self._pack_names(session_id, None)
+        names = self._names.pack(session_id, None, current.get())
+        content = self._content(body)
         pending = self._request(stream, level, names, content, retain=retain, timeout=timeout)
         return int(self._link.wait(pending, f"the publish of {topic}").body["matching"])
 
@@ -256,14 +249,19 @@ class Publisher(Closing):
         if self._closed or os.getpid() != self._pid:
             return
         forget(self)
-        self._closed = True
-        self._link.close()
+        last_words: list[bytes] = []
         with self._lock:
+            self._closed = True
+            self._waiting.set()
             if self.ready:
-                self._send_beacon(self._numbering.beacon(everything=True, closing=True))
+                last_words += encode_beacons(self._numbering.beacon(everything=True, closing=True))
+            for frame in last_words:
+                with suppress(zmq.Again):  # the broker says it again
+                    self._send(frame, NOBLOCK)
             self.ready = False
             self._streams = {}
             self._socket.close()
+        self._link.close(last_words)
 
     # -- for the link's thread ----------------------------------------------------------------
 
@@ -289,9 +287,14 @@ class Publisher(Closing):
             elif isinstance(note, Welcomed):
                 self._spool.capacity = int(note.limits.get("spool_bytes", self._spool.capacity))
                 self._held = False
+                self._refusal = None
                 self._set_ready()
                 if note.again and self.ready:
                     self._send_beacon(self._numbering.beacon(everything=True))
+            elif isinstance(note, Refused):
+                self._refusal = note
+                self.ready = False
+                get_logger("broker.client").warning("refused", source=self.source, reason=note.error)
 
     def counters(self) -> dict[str, int]:
         """See :class:`broker.client.link.Owner`."""
@@ -307,17 +310,25 @@ class Publisher(Closing):
         deadline = time.monotonic() + seconds
         readable = select.poll()  # of the descriptor: the socket itself is the link's thread's too
         readable.register(self._descriptor, select.POLLIN)
-        while not self.ready and (left := deadline - time.monotonic()) > 0:
+        while not self._settled(on_absent) and (left := deadline - time.monotonic()) > 0:
             with self._lock:
                 self._look_for_subscriptions()
-            if not self.ready:
+            if not self._settled(on_absent):
                 readable.poll(min(POLL_MS, max(1, int(left * 1000))))
-        if not self.ready and on_absent != "drop":
-            self.close()
-            raise BusUnreachable(
-                f"no bus answers in {self.runtime_dir!r} within {seconds:g} s; start one with 'prxbus up', "
-                "or name its directory with runtime_dir or PRXBUS_RUNTIME_DIR"
-            )
+        if on_absent == "drop" or (self.ready and self._session.welcomed):
+            return
+        self.close()
+        self._check_accepted()
+        raise BusUnreachable(
+            f"no bus answers in {self.runtime_dir!r} within {seconds:g} s; start one with 'prxbus up', "
+            "or name its directory with runtime_dir or PRXBUS_RUNTIME_DIR"
+        )
+
+    def _settled(self, on_absent: OnAbsent) -> bool:
+        """Whether waiting is over. Who insists on a bus also waits for its word that it takes us."""
+        if on_absent == "drop":
+            return self.ready
+        return self._refusal is not None or (self.ready and self._session.welcomed)
 
     def _look_for_subscriptions(self) -> None:
         """Ready means: the broker's eight prefixes were seen, by content."""
@@ -338,13 +349,18 @@ class Publisher(Closing):
         return level if depth is None else max(level, check_depth(depth))
 
     def _set_ready(self) -> None:
-        self.ready = len(self._subscribed) == DEPTHS and not self._held and not self._closed
+        whole = len(self._subscribed) == DEPTHS
+        self.ready = whole and self._refusal is None and not self._held and not self._closed
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:
             raise ForkedError(_FORKED)
         if self._closed:
             raise ClosedError("this Publisher is closed")
+
+    def _check_accepted(self) -> None:
+        if self._refusal is not None:
+            raise RequestRefused(self._refusal.code, self._refusal.error)
 
     def _open(self, topic: object) -> Stream:
         self._check_usable()
@@ -359,28 +375,11 @@ class Publisher(Closing):
             self._numbering.soon(time.monotonic())
             return stream
 
-    def _pack_names(self, session_id: str | None, caused_by: str | None) -> bytes:
-        if session_id is not None and not is_text(session_id, SESSION_ID_BYTES):
-            raise LimitExceeded(
-                f"session id must be a string of at most {SESSION_ID_BYTES} bytes, not {_short(session_id)}"
-            )
-        context = current.get()
-        if caused_by is None and context is not None:
-            caused_by = context.event
-        if caused_by is None or caused_by == self._inherited.event:
-            packed = self._names.get(session_id)
-            if packed is None:
-                packed = event_names(session_id, self.source, self._inherited.event)
-                if len(self._names) >= SESSIONS:
-                    self._names = {}
-                self._names[session_id] = packed
-            return packed
-        if not is_text(caused_by, CAUSE_BYTES):
-            raise LimitExceeded(f"caused_by must be an event id, not {_short(caused_by)}")
-        return event_names(session_id, self.source, caused_by)
-
-    def _claim(self, body: bytes) -> bytes:
+    def _content(self, body: bytes) -> bytes:
+        """The payload as it stands in the frame: with its header, or as a claim."""
         size = len(body)
+        if size <= PAYLOAD_BYTES:
+            return payload_header(size) + body
         if self._oversize == "reject":
             raise LimitExceeded(
                 f"payload of {size:,} bytes of JSON is larger than {PAYLOAD_BYTES:,}; shorten it, "
@@ -390,7 +389,7 @@ class Publisher(Closing):
             raise LimitExceeded(
                 f"payload of {size:,} bytes of JSON is larger than {CLAIM_BYTES:,}; shorten it"
             )
-        claim = self._spool.store(os.urandom(16).hex(), body)
+        claim = self._spool.store(new_publisher().hex(), body)
         self._claims += 1
         return bytes(msgpack.packb(claim.fields()))
 
@@ -411,8 +410,8 @@ class Publisher(Closing):
                 stream.sequence -= 1
                 raise
 
-    def _publish_slowly(self, stream: Stream, level: int, names: bytes, content: bytes, retain: bool) -> bool:
-        """No bus yet (or a draining one), closed, or a retained value: the cases that may take longer."""
+    def _publish_slowly(self, stream: Stream, level: int, names: bytes, body: bytes, retain: bool) -> bool:
+        """No bus yet (or a draining one), closed, retained or large: the cases that may take longer."""
         self._check_usable()
         with self._lock:
             self._look_for_subscriptions()
@@ -420,6 +419,7 @@ class Publisher(Closing):
                 self._dropped_absent += 1
                 self._numbering.unused(stream)
                 return False
+        content = self._content(body)
         if retain:
             try:
                 self._request(stream, level, names, content, retain=True, timeout=RETAIN_SECONDS)
@@ -435,25 +435,21 @@ class Publisher(Closing):
     def _transmit(self, stream: Stream, level: int, names: bytes, content: bytes) -> bool:
         frame = self._number(stream, level, names, content)
         try:
-            self._send(frame, zmq.NOBLOCK)
-        except zmq.Again:
-            return self._full(stream, level, names, content)
+            self._send(frame, NOBLOCK)
+        except zmq.ZMQError as error:
+            return self._not_sent(error, stream, level, names, content)
         return True
 
-    def _full(self, stream: Stream, level: int, names: bytes, content: bytes) -> bool:
-        """The queue had no room for what just took a number: give it back, then do as ``on_full`` says."""
+    def _not_sent(
+        self, error: zmq.ZMQError, stream: Stream, level: int, names: bytes, content: bytes
+    ) -> bool:
+        """What just took a number was not sent, for lack of room or because of a close meanwhile."""
         stream.sequence -= 1
-        if self._on_full == "block":
-            deadline = time.monotonic() + self._block_seconds
-            while (left := deadline - time.monotonic()) > 0:
-                if self._socket.poll(max(1, int(left * 1000)), zmq.POLLOUT):
-                    frame = self._number(stream, level, names, content)
-                    try:
-                        self._send(frame, zmq.NOBLOCK)
-                    except zmq.Again:
-                        stream.sequence -= 1
-                        continue
-                    return True
+        if not isinstance(error, zmq.Again):
+            self._check_usable()
+            raise error
+        if self._on_full == "block" and self._send_later(stream, level, names, content):
+            return True
         self._dropped_full += 1
         self._numbering.unused(stream)
         if self._on_full == "drop":
@@ -461,6 +457,25 @@ class Publisher(Closing):
         raise QueueFull(
             f"the queue to the broker is full; it is away or overloaded. Not published: {stream.topic}"
         )
+
+    def _send_later(self, stream: Stream, level: int, names: bytes, content: bytes) -> bool:
+        """Wait for room, with the lock given back so that nobody else waits; false past the deadline."""
+        deadline = time.monotonic() + self._block_seconds
+        while time.monotonic() < deadline:
+            self._release()
+            try:
+                self._waiting.wait(ROOM_SECONDS)
+            finally:
+                self._acquire()
+            self._check_usable()
+            frame = self._number(stream, level, names, content)
+            try:
+                self._send(frame, NOBLOCK)
+            except zmq.Again:
+                stream.sequence -= 1
+            else:
+                return True
+        return False
 
     def _send_beacon(self, beacon: Beacon) -> None:
         for frame in encode_beacons(beacon):
@@ -472,12 +487,3 @@ class Publisher(Closing):
 
 
 _FORKED: Final = "this Publisher was opened in another process; open a new one after fork"
-
-
-def _choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-
-
-def _short(value: object) -> str:
-    return f"{len(value.encode()):,} bytes" if isinstance(value, str) else repr(value)[:80]

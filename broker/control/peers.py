@@ -119,6 +119,11 @@ class Roster:
             self.interests.put(key, peer.patterns)
             self._without_batches += not peer.batches
 
+    def is_publisher(self, key: bytes) -> bool:
+        """Whether a registered publisher has this key."""
+        peer = self._peers.get(key)
+        return peer is not None and peer.role == "publisher"
+
     def remove(self, key: bytes) -> Peer | None:
         """Take the peer out; None when there is none."""
         peer = self._peers.get(key)

@@ -19,6 +19,7 @@ from ..protocol.events import decode_event
 from ..protocol.topics import INBOX_PREFIX, parse_patterns
 from .actions import Action, Forget, Inject, Measure, Send, Watch
 from .bounds import INBOX_CHARACTERS, STATUS_WAITERS, STATUS_WAITERS_EACH
+from .echoes import Echoes
 from .peers import Lost, Peer, Roster
 from .rates import Forwarded, Rates
 from .refusals import Refusals, explain, read_head
@@ -74,6 +75,7 @@ class ControlPlane:
         self.roster = Roster()
         self.retained = RetainedValues()
         self.refusals = Refusals()
+        self.echoes = Echoes()
         self.rates = Rates()
         self.spool: Mapping[str, Any] = {}
         self.process: Mapping[str, Any] = {}
@@ -122,8 +124,9 @@ class ControlPlane:
         return [Send(peer, encode_message("error", request, code=error.code, message=str(error)))]
 
     def tick(self, now: float) -> list[Action]:
-        """Time has passed: forget peers that have been silent for too long."""
-        return [action for peer in self.roster.silent(now) for action in self.gone(peer, now, "silent")]
+        """Time has passed: forget peers that have been silent for too long, repeat what is to be repeated."""
+        gone = [action for peer in self.roster.silent(now) for action in self.gone(peer, now, "silent")]
+        return [*gone, *(Inject(frame, b"") for frame in self.echoes.due(now))]
 
     def gone(self, peer: bytes, now: float, how: str = "died") -> list[Action]:
         """``peer`` ended without a goodbye, as ``how`` says; an unknown one is no error."""
@@ -237,8 +240,12 @@ class ControlPlane:
         ]
 
     def _beacon(self, message: Received) -> list[Action]:
-        decode_beacon(message.body["frame"])
-        return [Inject(message.body["frame"], message.peer)]
+        frame = message.body["frame"]
+        if decode_beacon(frame).closing:
+            self.echoes.add(frame, message.now)
+            if self.roster.is_publisher(message.peer):
+                return []  # it has said it itself, behind its last events
+        return [Inject(frame, message.peer)]
 
     def _values(self, message: Received) -> list[Action]:
         patterns = parse_patterns(message.body["patterns"])

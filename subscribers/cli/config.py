@@ -14,20 +14,26 @@ import orjson
 from broker.cli.exits import DONE, FAILED
 from broker.cli.options import add_json
 
-from ..config import files
-from ..config.layers import value_of
-from ..config.schema import SECTIONS, keys
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``config``."""
-    parser.add_argument("action", choices=("show", "check"), help="print every setting, or only faults")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        default="show",
+        choices=("show", "check"),
+        help="print every setting, or only faults",
+    )
     parser.add_argument("--workspace", metavar="DIR", help="with this workspace's own file")
     add_json(parser, "settings and faults")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the configuration or its faults; returns 1 when there are any."""
+    from ..config import files
+    from ..config.layers import value_of
+    from ..config.schema import SECTIONS, keys
+
     workspace = None if options.workspace is None else os.path.abspath(options.workspace)
     flags = {"bus.runtime_dir": options.runtime_dir}
     configured = files.load(os.environ, flags, workspace)
@@ -48,15 +54,23 @@ def run(options: argparse.Namespace) -> int:
         }
         print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
     elif options.action == "show":
-        width = max(len(key) for key in keys())
+        cells = [("SETTING", "VALUE", "FROM", "MEANING")]
         for key, value, origin in rows:
             section, _, name = key.partition(".")
-            meaning = SECTIONS[section].model_fields[name].description
-            shown = "-" if value is None else str(value)
-            print(f"{key:<{width}}  {shown:<14}  {origin:<12}  {meaning}")
+            meaning = SECTIONS[section].model_fields[name].description or ""
+            cells.append((key, _shown(value), origin, meaning))
+        widths = [max(len(row[column]) for row in cells) for column in range(3)]
+        for key, shown, origin, meaning in cells:
+            print(f"{key:<{widths[0]}}  {shown:>{widths[1]}}  {origin:<{widths[2]}}  {meaning}")
     if not options.json:
         for diagnostic in configured.diagnostics:
             print(diagnostic.render(), file=sys.stderr)
         if options.action == "check" and not configured.diagnostics:
             print("the configuration is in order")
     return FAILED if configured.diagnostics else DONE
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)

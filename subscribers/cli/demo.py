@@ -83,6 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the demonstration; 0 when nothing was lost."""
+    import pydantic  # noqa: F401 - asked for before anything is started, so that a base install says so
+    import rich  # noqa: F401
+
     recording = recorded()
     with _directories(keep=options.keep) as (directory, workspace), _bus(directory, workspace):
         plan = Plan.of(prx.parse((workspace / "hooks.json").read_bytes(), "hooks.json").specs)

@@ -12,11 +12,11 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from broker.cli.exits import DONE, CommandError, UsageError
+from broker.cli.exits import DONE, REFUSED, CommandError, UsageError
 from broker.cli.options import add_json
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
 from broker.client.tool import Tool
@@ -25,9 +25,10 @@ from broker.places import runtime_directory
 from broker.protocol.errors import BusError
 from broker.version import __version__
 
-from ..config import files
-from ..config.schema import Settings
 from ..runner.supervisor import Program, StartFailed, Supervisor
+
+if TYPE_CHECKING:
+    from ..config.schema import Settings
 
 log = get_logger("prxbus.up")
 
@@ -41,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run until told to stop; returns the exit code."""
+    from ..config import files
+
     workspace = None if options.workspace is None else os.path.abspath(options.workspace)
     if workspace is not None and not os.path.isdir(workspace):
         raise UsageError(f"workspace {workspace!r} is not a directory")
@@ -67,7 +70,13 @@ def run(options: argparse.Namespace) -> int:
     try:
         Supervisor(programs(settings, directory, workspace), ready, environ).run()
     except StartFailed as failure:
-        raise CommandError(str(failure), "start_failed", failure.exit_code) from None
+        told = str(failure)
+        if failure.name == "broker" and failure.exit_code == REFUSED:
+            told = (
+                f"nothing was started: the broker refused {directory!r}, as it says above; if another "
+                "'prxbus up' runs there, stop that one or choose another --runtime-dir"
+            )
+        raise CommandError(told, "start_failed", failure.exit_code) from None
     return DONE
 
 

@@ -61,9 +61,9 @@ class Outcome:
     """How one run ended.
 
     ``exit_code`` is set for ``ok`` and ``failed``, ``signal`` (its number) for ``signalled``; a timeout has
-    neither, because it is reported before the program is gone. ``duration_s`` is the time from exec to the
-    program's end, or to the timeout. ``reason`` says in words why nothing was started, or why a run was ended
-    although its time was not over.
+    neither, because it is reported before the program is gone. ``duration_s`` is the time from asking for the
+    start to the program's end, or to the timeout: a short program may be over before we hear of its exec.
+    ``reason`` says in words why nothing was started, or why a run was ended although its time was not over.
     """
 
     status: Status

@@ -19,6 +19,9 @@ DEAD_LETTER_TOPIC: Final = "prx.hooks.dead_letter"
 STDERR_CHARACTERS: Final = 2_000
 """Last characters of a run's stderr that a report carries."""
 
+COMMAND_CHARACTERS: Final = 200
+"""First characters of the command that a report carries."""
+
 LETTER_BYTES: Final = 32_768
 """Largest payload that a dead letter carries; of a larger one it tells the size."""
 
@@ -32,6 +35,7 @@ def run_report(spec: HookSpec, event_id: str, outcome: Outcome, waited_s: float)
         "hook": spec.id,
         "dialect": spec.dialect,
         "path": spec.path,
+        "command": " ".join((spec.command, *spec.args))[:COMMAND_CHARACTERS],
         "event": spec.event,
         "event_id": event_id,
         "status": outcome.status,

@@ -37,6 +37,7 @@ from ..runtimes.reaper import Reaper
 from ..sources.hook_source import SourceState
 from ..sources.workspace_hooks import WorkspaceHooks
 from .dispatch import Dispatcher
+from .reports import DEAD_LETTER_TOPIC
 
 NAME: Final = "shell"
 BUS_SECONDS: Final = 30.0
@@ -44,6 +45,9 @@ BUS_SECONDS: Final = 30.0
 
 DRAIN_SECONDS: Final = 5.0
 """How long runs under way may go on after SIGTERM."""
+
+LOGGED_CHARACTERS: Final = 300
+"""Last characters of a failed run's stderr in the log; the report has more."""
 
 TURN_SECONDS: Final = 0.25
 """Longest wait for events before signals are looked at."""
@@ -114,6 +118,9 @@ class ShellService:
 
     def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
         """A report is about an event, not caused by handling it: it keeps the event's depth."""
+        if topic == DEAD_LETTER_TOPIC:
+            facts = {name: payload[name] for name in ("hook", "command", "status", "exit_code", "reason")}
+            log.warning("a hook failed", **facts, stderr=payload["stderr"][-LOGGED_CHARACTERS:])
         try:
             self._publisher.publish(
                 topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id

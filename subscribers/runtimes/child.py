@@ -40,21 +40,22 @@ def run(invocation: Invocation, reaper: Reaper, on_end: Callable[[], None] | Non
     ``on_end`` is called exactly once, when nothing needs the run's files any more: before this returns, or,
     after a timeout, from the reaper's thread when the program is gone.
     """
+    asked = time.monotonic()
     try:
         child = reaper.start(invocation)
     except StartFailed as failure:
         if on_end is not None:
             on_end()
         return Outcome.not_started(str(failure))
-    return _Run(child, invocation, reaper).outcome(on_end)
+    return _Run(child, invocation, reaper, asked).outcome(on_end)
 
 
 class _Run:
     """The loop over one child's descriptors."""
 
-    def __init__(self, child: Child, invocation: Invocation, reaper: Reaper) -> None:
-        self._began = time.monotonic()
-        self._deadline = self._began + invocation.timeout_s
+    def __init__(self, child: Child, invocation: Invocation, reaper: Reaper, asked: float) -> None:
+        self._asked = asked
+        self._deadline = time.monotonic() + invocation.timeout_s
         self._grace_s = invocation.grace_s
         self._child = child
         self._reaper = reaper
@@ -77,7 +78,7 @@ class _Run:
             self._attend(self._deadline - time.monotonic())
             if self._ended is None and (self._interrupted or time.monotonic() >= self._deadline):
                 return self._hand_over(on_end)
-        duration_s = self._ended - self._began
+        duration_s = self._ended - self._asked
         self._drain(self._ended + DRAIN_S)
         self._close_stdin()
         for descriptor in self._outputs:
@@ -140,7 +141,7 @@ class _Run:
             self._child.stdin = None
 
     def _hand_over(self, on_end: Callable[[], None] | None) -> Outcome:
-        duration_s = time.monotonic() - self._began
+        duration_s = time.monotonic() - self._asked
         stdout, stderr = self._stdout.captured(), self._stderr.captured()
         self._close_stdin()
         reason = "ended early: its subscriber is shutting down" if self._interrupted else None

@@ -87,7 +87,7 @@ async def test_waiting_does_not_block_the_loop(bus: str) -> None:
         ticks = 0
         while not waiting.done():
             ticks += 1
-            await asyncio.sleep(0.005)
+            await asyncio.wait([waiting], timeout=0.005)
         assert await waiting == []
         assert ticks > 10
 

@@ -14,6 +14,7 @@ import pytest
 
 from broker.client import Publisher, Subscriber
 from broker.testing import running_broker
+from tests.integration.waiting import until
 
 LARGE = b'{"a":"' + b"x" * 60_000 + b'"}'
 SLOW_MACHINE_S = 3.0
@@ -26,6 +27,7 @@ def stopped(bus: str) -> Iterator[threading.Timer]:
     pid = int(Path(bus, "lock").read_text().split()[0])
     timer = threading.Timer(0.5, os.kill, (pid, signal.SIGCONT))
     os.kill(pid, signal.SIGSTOP)
+    until(lambda: Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T", "the stop")
     try:
         yield timer
     finally:

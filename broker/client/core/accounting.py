@@ -23,7 +23,9 @@ GAP_TOPICS = 1_000
 SWEEP_SECONDS = 60.0
 """Seconds between two sweeps."""
 
-CLOSED_SWEEPS = 1
+CLOSED_SWEEPS = 2
+"""A closed publisher is remembered for two to three minutes: its last words are repeated meanwhile."""
+
 IDLE_SWEEPS = int(STREAM_IDLE_SECONDS / SWEEP_SECONDS)
 
 NEVER = 2**63

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.client.core import accounting
-from broker.client.core.accounting import IDLE_SWEEPS, Accounting
+from broker.client.core.accounting import CLOSED_SWEEPS, IDLE_SWEEPS, Accounting
 from broker.protocol.beacons import Beacon
 
 TOPIC = "prx.x"
@@ -142,11 +142,14 @@ def test_beacons_of_unwanted_topics_are_ignored() -> None:
 
 
 def test_closed_streams_are_forgotten_soon() -> None:
-    """A closed publisher's streams go after two quiet sweeps and leave nothing behind."""
+    """A closed publisher's streams go after a few quiet sweeps and leave nothing behind."""
     accounts = ready()
     take(accounts, NEW, 1)
     hear(accounts, beacon(NEW, 1, closing=True))
-    for _ in range(3):
+    for _ in range(CLOSED_SWEEPS):
+        accounts.sweep(READY + 100)
+    assert accounts.streams(TOPIC) != {}
+    for _ in range(2):
         accounts.sweep(READY + 100)
     assert (accounts.streams(TOPIC), accounts.forgotten) == ({}, 0)
 

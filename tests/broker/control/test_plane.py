@@ -205,6 +205,23 @@ def test_a_beacon_is_injected_if_it_is_one() -> None:
     assert refusal(plane.handle(b"1", encode_message("beacon", frame=FRAME), 0.0))[1] == "bad_message"
 
 
+def test_a_closing_beacon_is_said_again() -> None:
+    """Subscribers whose queue was full when a publisher closed hear its last words later."""
+    plane = new_plane()
+    last, usual = (
+        next(encode_beacons(Beacon(b"p" * 16, "me", closing, {"a.b": (1, 1)}))) for closing in (True, False)
+    )
+    plane.handle(b"1", hello(role="publisher", patterns=[]), 0.0)
+    assert plane.handle(b"1", encode_message("beacon", frame=last), 0.0) == []  # it has sent it itself
+    assert plane.handle(b"1", encode_message("beacon", frame=usual), 0.0) == [Inject(usual, b"1")]
+    plane.handle(b"1", encode_message("bye"), 0.0)
+    said = [
+        [action for action in plane.tick(now) if isinstance(action, Inject)]
+        for now in (1.0, 2.0, 9.0, 31.0, 99.0)
+    ]
+    assert said == [[], [Inject(last, b"")], [Inject(last, b"")], [Inject(last, b"")], []]
+
+
 def test_a_report_is_shown_in_the_status() -> None:
     """The last report of a subscriber stands in the status under its name."""
     plane = new_plane()

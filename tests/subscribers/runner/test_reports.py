@@ -6,7 +6,9 @@ from subscribers.hooks.outcome import NOTHING, Captured, Outcome
 from subscribers.hooks.spec import HookSpec
 from subscribers.runner.reports import LETTER_BYTES, STDERR_CHARACTERS, dead_letter, run_report
 
-SPEC = HookSpec("tool_call#0", "prx", "/w/hooks.json", 3, "tool_call", "x", (), {}, None, 30.0, 5.0, False)
+SPEC = HookSpec(
+    "tool_call#0", "prx", "/w/hooks.json", 3, "tool_call", "x", ("--flag",), {}, None, 30.0, 5.0, False
+)
 
 
 def test_a_report_says_which_hook_ran_for_what_and_how_it_ended() -> None:
@@ -17,6 +19,7 @@ def test_a_report_says_which_hook_ran_for_what_and_how_it_ended() -> None:
         "hook": "tool_call#0",
         "dialect": "prx",
         "path": "/w/hooks.json",
+        "command": "x --flag",
         "event": "tool_call",
         "event_id": "id",
         "status": "failed",
