@@ -60,7 +60,10 @@ def _say(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m broker", description="Run one prxbus broker in the foreground."
+        prog="python -m broker",
+        description="Run one prxbus broker in the foreground.",
+        epilog="SIGTERM, SIGINT and SIGHUP drain it; SIGUSR1 writes its counters to the log. "
+        "Exit codes: 0 drained, 1 failed (start it again), 2 wrong usage, 4 refused to start here.",
     )
     parser.add_argument("--version", action="version", version=f"prxbus {__version__}")
     parser.add_argument("--runtime-dir", metavar="DIR", help="where its sockets and its lock are")

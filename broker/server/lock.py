@@ -26,9 +26,18 @@ class DirectoryLock:
     def __init__(self, directory: str) -> None:
         self.path = f"{directory}/{LOCK_NAME}"
         self._descriptor = self._acquire(directory)
-        self.used_before = os.fstat(self._descriptor).st_size > 0
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+        try:
+            self.used_before = os.fstat(self._descriptor).st_size > 0
+            owner = b"%d\n" % os.getpid()
+            # Written before it is cut: a disk without room must not make the file forget that it was used.
+            os.pwrite(self._descriptor, owner, 0)
+            os.ftruncate(self._descriptor, len(owner))
+        except OSError as error:
+            os.close(self._descriptor)
+            raise RuntimeDirError(
+                f"cannot write the lock {self.path!r}: {error.strerror}; make room there, "
+                "or name another directory with --runtime-dir"
+            ) from None
 
     @property
     def in_place(self) -> bool:
@@ -60,14 +69,17 @@ class DirectoryLock:
                 if os.path.samestat(os.stat(self.path), os.fstat(descriptor)):
                     return descriptor
             except BlockingIOError:
-                owner = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+                owner = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
                 os.close(descriptor)
                 raise AlreadyRunning(
-                    f"a broker (pid {owner or 'unknown'}) owns {directory!r}; stop it with 'kill {owner}', "
+                    f"a broker (pid {owner}) owns {directory!r}; stop that one, "
                     "or start this one with another --runtime-dir"
                 ) from None
             except FileNotFoundError:
                 pass
+            except OSError as error:
+                os.close(descriptor)
+                raise RuntimeDirError(f"cannot take the lock {self.path!r}: {error.strerror}") from None
             os.close(descriptor)  # somebody removed or replaced the file meanwhile: it locks nothing
 
 

@@ -33,7 +33,7 @@ CLOSE_SECONDS: Final = 3.0
 """How long the proxy's thread may take to hand on what is left and to close."""
 
 END_SECONDS: Final = 6
-"""A drain that takes longer is ended by an alarm: better a late kernel's clean-up than a hanging process."""
+"""A drain that takes longer is ended by an alarm: better the kernel's clean-up than a process that hangs."""
 
 STOPPING: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 

@@ -1,7 +1,8 @@
 """The spool: a private directory, on tmpfs where there is one, swept of expired claims.
 
-Decides where it lies and what is removed from it. Claims are written and read by clients; a name
-that begins with a dot is theirs and left alone.
+Decides where it lies and what is removed from it. Claims are written and read by clients; a file whose
+name begins with a dot is theirs and left alone. Pipes, links and directories are nobody's: they go when a
+claim of their age would. A spool that somebody removed is made again.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ log = get_logger("broker.spool")
 
 
 class Claim(NamedTuple):
-    """One file of the spool."""
+    """One entry of the spool. ``size`` is 0 for what is no file; ``directory``: it is one."""
 
     written: float
     size: int
     name: str
+    directory: bool
 
 
 class Spool:
@@ -49,6 +51,9 @@ class Spool:
         self.capacity = capacity
         self.seconds = seconds
         self.path = place_spool(directory, memory)
+        self._directory = directory
+        self._memory = memory
+        self._fault: str | None = None
         self._link = spool_directory(directory)
         self.swept = 0
         self._usage = (0, 0)
@@ -81,25 +86,63 @@ class Spool:
         }
 
     def sweep(self, now: float) -> None:
-        """Remove claims that have expired at ``now`` (seconds of the epoch) and the oldest of too many."""
+        """Remove claims that have expired at ``now`` (seconds of the epoch) and the oldest of too many.
+
+        A spool that is no longer there is made again first. What cannot be done is logged, once.
+        """
+        fault = None
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            if not self._in_place():
+                self._place_again()
+            stuck = self._remove_from(now)
+            if stuck:
+                fault = f"{stuck[0]!r} cannot be removed"
+        except RuntimeDirError as error:
+            fault = str(error)
         except OSError as error:
-            log.warning("the spool cannot be read", path=self.path, reason=error.strerror)
-            return
+            fault = str(error.strerror)
+        if fault is not None and fault != self._fault:
+            log.warning("the spool cannot be kept in order", path=self.path, reason=fault)
+        self._fault = fault
+
+    def _remove_from(self, now: float) -> list[str]:
+        """Sweep the directory; returns the names of what should have gone and did not."""
+        stuck = []
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             kept = sorted(claims_in(descriptor))
             held = sum(claim.size for claim in kept)
             for claim in list(kept):
-                if abs(now - claim.written) <= self.seconds and held <= self.capacity:
+                expired = abs(now - claim.written) > self.seconds
+                if not expired and (held <= self.capacity or not claim.size):
                     continue
-                _unlink(claim.name, descriptor)
+                if not _discard(claim, descriptor):
+                    stuck.append(claim.name)
+                    continue
                 kept.remove(claim)
                 held -= claim.size
                 self.swept += 1
             self._usage = len(kept), held
         finally:
             os.close(descriptor)
+        return stuck
+
+    def _in_place(self) -> bool:
+        """Whether clients that go where the spool is announced come to the directory that is swept here.
+
+        In shared memory anybody may take the name of a directory that was removed, hence the owner.
+        """
+        try:
+            seen, swept = os.stat(self._link), os.stat(self.path)
+        except OSError:
+            return False
+        return os.path.samestat(seen, swept) and stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid()
+
+    def _place_again(self) -> None:
+        """Make the spool anew; what it held is gone. Raises :class:`RuntimeDirError` and OSError."""
+        os.stat(self._directory)  # nothing is made in memory for a runtime directory that is gone itself
+        self.path = place_spool(self._directory, self._memory)
+        log.warning("the spool was removed and is made again; payloads in it are lost", path=self.path)
 
     def _run(self) -> None:
         while not self._stop.wait(SWEEP_SECONDS):
@@ -150,17 +193,18 @@ def on_tmpfs(path: str) -> bool:
 
 
 def claims_in(descriptor: int) -> Iterator[Claim]:
-    """The claims in an open spool directory."""
+    """The claims in an open spool directory, and what else lies there that no client put there."""
     with os.scandir(descriptor) as entries:
         for entry in entries:
-            if entry.name.startswith("."):
-                continue
             try:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # a client removed it meanwhile
                 continue
-            if not stat.S_ISDIR(status.st_mode):
-                yield Claim(status.st_mtime, status.st_size, entry.name)
+            regular = stat.S_ISREG(status.st_mode)
+            if regular and entry.name.startswith("."):
+                continue
+            size = status.st_size if regular else 0
+            yield Claim(status.st_mtime, size, entry.name, stat.S_ISDIR(status.st_mode))
 
 
 def remove_abandoned(memory: str, now: float) -> None:
@@ -179,7 +223,7 @@ def remove_abandoned(memory: str, now: float) -> None:
             gone = now - newest > ABANDONED_SECONDS or not _owner_exists(path)
             if status.st_uid == os.geteuid() and gone:
                 for claim in claims:
-                    _unlink(claim.name, descriptor)
+                    _discard(claim, descriptor)
                 _remove_if_empty(path)
         finally:
             os.close(descriptor)
@@ -225,11 +269,20 @@ def _owner_exists(path: str) -> bool:
         return True
 
 
-def _unlink(name: str, descriptor: int) -> None:
+def _discard(claim: Claim, descriptor: int) -> bool:
+    """Remove an entry of the open directory with all that it holds; whether it is gone."""
     try:
-        os.unlink(name, dir_fd=descriptor)
+        if claim.directory:
+            import shutil  # as good as never needed, and a broker starts sooner without it
+
+            shutil.rmtree(claim.name, dir_fd=descriptor)
+        else:
+            os.unlink(claim.name, dir_fd=descriptor)
     except FileNotFoundError:
-        return
+        return True
+    except (OSError, RecursionError):  # the latter for folders nested a thousand deep
+        return False
+    return True
 
 
 def _remove_if_empty(path: str) -> bool:

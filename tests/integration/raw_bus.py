@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -26,20 +26,12 @@ from broker.places import endpoints
 from broker.protocol.control import Message, decode_message, encode_message
 from broker.protocol.events import decode_event, encode_event
 from broker.protocol.topics import DEPTH_BYTES, WELCOME
+from tests.integration.waiting import until
 
 DEADLINE_S = 30.0
 """Nothing here takes so long unless it is broken; a loaded machine has to be forgiven a lot."""
 
 Socket = zmq.Socket[bytes]
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = DEADLINE_S) -> None:
-    """Wait for ``condition`` or fail."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        pause.wait(0.005)
 
 
 class BrokerProcess:

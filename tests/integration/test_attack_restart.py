@@ -24,8 +24,8 @@ from tests.integration.raw_bus import (
     received,
     running,
     undisturbed,
-    until,
 )
+from tests.integration.waiting import until
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from tests.integration.raw_bus import (
     received,
     running,
     undisturbed,
-    until,
 )
+from tests.integration.waiting import until
 
 SUBSCRIBE, CANCEL = b"\x01", b"\x00"
 

@@ -29,7 +29,7 @@ from broker.server.dataplane import INTERNAL, DataPlane, pump, set_up_egress, se
 from broker.server.internal import CANARIES_LOST, InternalClient
 from broker.server.loop import ControlLoop, DataPlaneFailed, control_socket
 from broker.server.processes import ProcessWatch
-from tests.integration.raw_bus import until
+from tests.integration.waiting import until
 
 Context = zmq.Context[zmq.Socket[bytes]]
 EPOCH = b"e" * 16

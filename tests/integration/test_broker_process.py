@@ -30,8 +30,8 @@ from tests.integration.raw_bus import (
     received,
     running,
     undisturbed,
-    until,
 )
+from tests.integration.waiting import until
 
 COMMAND = [sys.executable, "-P", "-m", "broker"]
 IDLE_BYTES = 40_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -119,3 +120,52 @@ def test_a_socket_that_cannot_be_removed_is_an_error(
     monkeypatch.setattr(os, "unlink", refuse)
     with pytest.raises(RuntimeDirError, match=r"a\.sock.*Operation not permitted"):
         remove_stale_sockets([str(runtime_dir / "a.sock")])
+
+
+def test_a_disk_without_room_is_an_error_in_words(runtime_dir: Path) -> None:
+    """When the file cannot be written, the error says which and why; nothing is held then."""
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "from broker.protocol.errors import RuntimeDirError\n"
+        "from broker.server.lock import DirectoryLock\n"
+        "for attempt in range(2):\n"
+        "    try:\n"
+        "        DirectoryLock(sys.argv[1])\n"
+        "    except RuntimeDirError as error:\n"
+        "        print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(runtime_dir)], capture_output=True, text=True, check=False
+    )
+    told = f"cannot write the lock '{runtime_dir}/lock': File too large; make room there"
+    assert [line.startswith(told) for line in done.stdout.splitlines()] == [True, True], done.stderr
+
+
+def test_a_disk_without_room_does_not_make_a_directory_look_unused(
+    runtime_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a failed start the next broker still knows that clients may be waiting."""
+    DirectoryLock(str(runtime_dir)).release()
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(RuntimeDirError, match="No space left on device"):
+        DirectoryLock(str(runtime_dir))
+    monkeypatch.undo()
+    with DirectoryLock(str(runtime_dir)) as lock:
+        assert lock.used_before
+
+
+def test_a_lock_that_the_system_refuses_is_an_error_in_words(
+    runtime_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system without locks is told as such."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(RuntimeDirError, match="cannot take the lock.*No locks available"):
+        DirectoryLock(str(runtime_dir))

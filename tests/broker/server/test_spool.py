@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -36,6 +37,18 @@ def claim(spool: Spool, name: str, size: int = 10, age: float = 0.0) -> Path:
 def new_spool(directory: Path, memory: str, capacity: int = 1_000, seconds: float = 60.0) -> Spool:
     """A spool that nobody sweeps by itself."""
     return Spool(str(directory), capacity, seconds, memory)
+
+
+def told(monkeypatch: pytest.MonkeyPatch, fact: str) -> list[str]:
+    """One fact of every warning from now on."""
+    facts: list[str] = []
+
+    class Recorder:
+        def warning(self, event: str, **others: str) -> None:
+            facts.append({"event": event, **others}[fact])
+
+    monkeypatch.setattr(spool_module, "log", Recorder())
+    return facts
 
 
 def test_it_is_a_private_directory_where_there_is_no_tmpfs(runtime_dir: Path) -> None:
@@ -116,28 +129,128 @@ def test_the_oldest_go_when_there_are_too_many_bytes(runtime_dir: Path, memory: 
     assert spool.usage()["bytes"] == 20
 
 
-def test_sweeping_does_not_follow_links_or_enter_directories(runtime_dir: Path, memory: str) -> None:
-    """An expired link goes and its target stays; a directory is left alone."""
+def test_sweeping_does_not_follow_links(runtime_dir: Path, memory: str) -> None:
+    """An expired link goes and its target stays."""
     spool = new_spool(runtime_dir, memory)
     precious = runtime_dir / "precious"
     precious.write_text("x")
     link = Path(spool.path) / "link"
     link.symlink_to(precious)
     os.utime(link, (0, 0), follow_symlinks=False)
-    (Path(spool.path) / "folder").mkdir()
     spool.sweep(NOW)
     assert precious.exists()
     assert not link.is_symlink()
-    assert (Path(spool.path) / "folder").is_dir()
 
 
-def test_a_spool_that_vanished_is_not_fatal(runtime_dir: Path, memory: str) -> None:
-    """Somebody who removes the whole directory causes a warning, no end."""
+@pytest.mark.parametrize("name", ["plain", ".lock"])
+@pytest.mark.parametrize("kind", ["pipe", "directory", "full directory"])
+def test_what_is_no_file_goes_like_an_expired_claim(
+    runtime_dir: Path, memory: str, kind: str, name: str
+) -> None:
+    """Pipes and directories, whatever their names and content, stay as long as a claim and then go."""
+    spool = new_spool(runtime_dir, memory, capacity=25)
+    path = Path(spool.path) / name
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    if kind == "full directory":
+        (path / "inner").mkdir()
+        (path / "inner" / "file").write_bytes(b"x" * 100)
+    os.utime(path, (NOW - 59, NOW - 59))
+    claims = [claim(spool, f"c{age}", age=age) for age in (30, 20, 10)]
+    spool.sweep(NOW)
+    assert path.exists(), "it holds no claim's bytes, so that no claim is gained by it"
+    assert [each.exists() for each in claims] == [False, True, True]
+    spool.sweep(NOW + 2)
+    assert not path.exists()
+    assert spool.usage()["swept"] == 2
+
+
+def test_what_cannot_be_removed_is_said_once_and_stops_nothing(
+    runtime_dir: Path, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim that the system protects is still counted; the others expire as ever."""
     spool = new_spool(runtime_dir, memory)
-    Path(spool.path, OWNER_FILE).unlink()
+    warnings = told(monkeypatch, "reason")
+    kept, old = claim(spool, "a", age=61), claim(spool, "b", age=61)
+    plain = os.unlink
+
+    def unlink(path: str, *, dir_fd: int | None = None) -> None:
+        if path == "a":
+            raise PermissionError(1, "Operation not permitted")
+        plain(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    spool.sweep(NOW)
+    spool.sweep(NOW)
+    assert (kept.exists(), old.exists()) == (True, False)
+    assert (spool.usage()["files"], spool.usage()["swept"]) == (1, 1)
+    assert warnings == ["'a' cannot be removed"]
+
+
+@pytest.mark.parametrize("lost", ["directory", "link", "both"])
+def test_a_spool_that_vanished_is_made_again(
+    runtime_dir: Path, memory: str, lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether somebody removes the directory, the link to it or both, the next sweep restores them."""
+    spool = new_spool(runtime_dir, memory)
+    warnings = told(monkeypatch, "event")
+    if lost != "link":
+        shutil.rmtree(spool.path)
+    if lost != "directory":
+        (runtime_dir / "spool").unlink()
+    spool.sweep(NOW)
+    assert os.path.samefile(runtime_dir / "spool", spool.path)
+    assert (Path(spool.path) / OWNER_FILE).read_text() == str(runtime_dir)
+    assert os.stat(spool.path).st_mode & 0o777 == 0o700
+    assert len(warnings) == 1
+    spool.sweep(NOW)
+    assert len(warnings) == 1
+    spool.stop()
+    assert not os.path.lexists(runtime_dir / "spool")
+
+
+def test_a_spool_on_disk_that_vanished_is_made_again(runtime_dir: Path) -> None:
+    """Without tmpfs the directory itself comes back."""
+    spool = new_spool(runtime_dir, "/nonexistent")
     os.rmdir(spool.path)
     spool.sweep(NOW)
-    spool.stop()
+    assert os.path.isdir(runtime_dir / "spool")
+
+
+def test_a_name_in_memory_that_somebody_else_took_is_not_used(
+    runtime_dir: Path, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory of another user in the place of a removed one gets no payload: the disk is used."""
+    spool = new_spool(runtime_dir, memory)
+    target = spool.path
+    own = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)  # as seen from the bus, the directory is not its own
+    monkeypatch.setattr(spool_module, "spool_name", lambda _: os.path.basename(target))
+    spool.sweep(NOW)
+    assert spool.path == str(runtime_dir / "spool")
+    assert not (runtime_dir / "spool").is_symlink()
+
+
+def test_a_spool_that_cannot_be_made_again_is_said_once(
+    runtime_dir: Path, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file in its place, or a runtime directory that is gone, ends no sweeper and fills no log."""
+    spool = new_spool(runtime_dir, memory)
+    warnings = told(monkeypatch, "reason")
+    (runtime_dir / "spool").unlink()
+    (runtime_dir / "spool").touch()
+    spool.sweep(NOW)
+    spool.sweep(NOW)
+    assert len(warnings) == 1
+    assert "cannot be made" in warnings[0]
+    shutil.rmtree(spool.path)
+    shutil.rmtree(runtime_dir)
+    spool.sweep(NOW)
+    spool.sweep(NOW)
+    assert warnings[1:] == ["No such file or directory"]
+    assert os.listdir(memory) == []
 
 
 def test_it_sweeps_by_itself(runtime_dir: Path, memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
