@@ -167,5 +167,5 @@ def test_a_lock_that_the_system_refuses_is_an_error_in_words(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(RuntimeDirError, match="cannot take the lock.*No locks available"):
+    with pytest.raises(RuntimeDirError, match=r"cannot take the lock.*No locks available"):
         DirectoryLock(str(runtime_dir))
