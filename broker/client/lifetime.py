@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import weakref
-from typing import Protocol
+from typing import Any, Protocol
 
 from .sockets import end_context
 
@@ -24,11 +25,17 @@ class Closable(Protocol):
 
 
 _open: weakref.WeakSet[Closable] = weakref.WeakSet()
+_finalized: set[int] = set()  # processes in which multiprocessing closes our clients
 
 
 def close_at_exit(client: Closable) -> None:
     """Close ``client`` when the process ends, unless it was closed or collected before."""
     _open.add(client)
+    util: Any = sys.modules.get("multiprocessing.util")
+    if util is not None and os.getpid() not in _finalized:
+        # The processes of multiprocessing end by os._exit: they run their own finalizers and no atexit.
+        _finalized.add(os.getpid())
+        util.Finalize(None, _close_all, exitpriority=100)
 
 
 def forget(client: Closable) -> None:

@@ -11,8 +11,10 @@ import math
 import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import zmq
@@ -62,8 +64,8 @@ class Link:
     def __init__(self, endpoint: str, session: ControlSession, owner: Owner) -> None:
         self.session = session
         self.unanswered = 0
-        self._owner = owner
-        self._lock = threading.Lock()
+        self._owner = weakref.ref(owner)  # a client that nobody holds any more is collected, and we end
+        self._lock = threading.RLock()  # a signal handler may publish or close in the middle of either
         self._outbox: deque[bytes] = deque()
         self._unsent: deque[bytes] = deque()  # the session's own, which go first and need no welcome
         self._pending: dict[int, Pending] = {}
@@ -83,12 +85,14 @@ class Link:
 
     def start(self, kind: str, timeout: float, /, **body: Any) -> Pending:
         """Queue a request; raises :class:`QueueFull` when there is no room for it."""
+        pending = Pending(time.monotonic() + timeout)
+        request, data = self.session.request(kind, **body)
         with self._lock:
-            request, data = self.session.request(kind, **body)
-            pending = self._pending[request] = Pending(time.monotonic() + timeout)
-        if not self._post(data):
-            with self._lock:
+            self._pending[request] = pending
+            posted = self._post(data)
+            if not posted:
                 self._pending.pop(request, None)
+        if not posted:
             raise QueueFull(f"{OUTBOX:,} control messages wait already; {kind!r} was not sent")
         return pending
 
@@ -117,10 +121,10 @@ class Link:
         self._wake()
 
     def _wake(self) -> None:
-        try:
-            os.write(self._wake_write, b"\0")
-        except BlockingIOError:
-            return
+        with self._lock:
+            if self._wake_write >= 0:
+                with suppress(BlockingIOError):  # it is awake
+                    os.write(self._wake_write, b"\0")
 
     def close(self, last_words: Iterable[bytes] = (), timeout: float = 2.0) -> None:
         """Hand over the closing beacons ``last_words``, say goodbye, end the thread. Safe to call twice."""
@@ -131,11 +135,9 @@ class Link:
             self._unsent.extend(encode_message("beacon", frame=frame) for frame in last_words)
             self._unsent.append(encode_message("bye"))
             self._ended = True
-        self._wake()
-        self._thread.join(timeout)
-        if not self._thread.is_alive():
-            os.close(self._wake_read)
-            os.close(self._wake_write)
+            self._wake()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout)
 
     def _post(self, data: bytes) -> bool:
         with self._lock:
@@ -144,7 +146,7 @@ class Link:
             if len(self._outbox) >= OUTBOX:
                 return False
             self._outbox.append(data)
-        self._wake()
+            self._wake()
         return True
 
     def _run(self) -> None:
@@ -162,7 +164,7 @@ class Link:
                 self._flush()
                 if self._ended:
                     return
-                fresh = self._owner.watched()
+                fresh = self._watched()
                 if fresh != watched:
                     if watched is not None:
                         poller.unregister(watched)
@@ -178,23 +180,37 @@ class Link:
                 if watched is not None and watched in ready:
                     self._tick_now = True
                 self._receive()
+        except zmq.ZMQError:
+            if not self._ended:  # else the process ends and took the socket along
+                raise
         finally:
             self._socket.close()
             with self._lock:
                 self._ended = True
+                os.close(self._wake_read)
+                os.close(self._wake_write)
+                self._wake_read = self._wake_write = -1
                 for pending in self._pending.values():
                     pending.done.set()
 
     def _tick(self, now: float) -> float:
-        pause = self._owner.tick(now)
+        owner = self._owner()
+        if owner is None:
+            self._ended = True
+            return 0.0
+        pause = owner.tick(now)
         if not self._unsent:
-            self._unsent.extend(self.session.tick(now, self._owner.counters()))
+            self._unsent.extend(self.session.tick(now, owner.counters()))
         with self._lock:
             late = [request for request, pending in self._pending.items() if now > pending.deadline]
             for request in late:
                 self._pending.pop(request).done.set()
             self.unanswered += len(late)
         return min(pause, TICK_SECONDS if self.session.welcomed else HELLO_SECONDS)
+
+    def _watched(self) -> int | None:
+        owner = self._owner()
+        return None if owner is None else owner.watched()
 
     def _flush(self) -> None:
         try:
@@ -220,5 +236,5 @@ class Link:
                 if pending is not None:
                     pending.reply = note.message
                     pending.done.set()
-            elif note is not None:
-                self._owner.note(note)
+            elif note is not None and (owner := self._owner()) is not None:
+                owner.note(note)

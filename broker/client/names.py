@@ -52,4 +52,8 @@ class Names:
 
 
 def _short(value: object) -> str:
-    return f"{len(value.encode()):,} bytes" if isinstance(value, str) else repr(value)[:80]
+    return (
+        f"{len(value.encode('utf-8', 'surrogatepass')):,} bytes"
+        if isinstance(value, str)
+        else repr(value)[:80]
+    )

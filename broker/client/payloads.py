@@ -7,6 +7,7 @@ fields of their types. Knows no frame, no size limit and no socket.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 import orjson
@@ -50,7 +51,13 @@ def refuse_lost_numbers(payload: object, body: bytes) -> None:
 
     Not to be asked for a dict whose values are all of :data:`PLAIN` types.
     """
-    if body.find(b"null") >= 0 and orjson.loads(body) != payload:  # cheaper than a walk
+    if body.find(b"null") < 0:
+        return
+    try:
+        same = orjson.loads(body) == payload  # cheaper than a walk
+    except orjson.JSONDecodeError as error:  # a fragment that the caller vouched for
+        raise SchemaError(f"payload is not JSON: {error}") from None
+    if not same:
         refuse_not_a_number(payload)
 
 
@@ -62,6 +69,11 @@ def refuse_not_a_number(value: object, path: str = "payload") -> None:
     elif isinstance(value, Mapping):
         for name, part in value.items():
             refuse_not_a_number(part, f"{path}.{name}")
+    elif isinstance(value, Enum):
+        refuse_not_a_number(value.value, path)
+    elif hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            refuse_not_a_number(getattr(value, name, None), f"{path}.{name}")
     elif isinstance(value, list | tuple):
         for index, part in enumerate(value):
             refuse_not_a_number(part, f"{path}[{index}]")

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,19 +54,17 @@ class Spool:
     def load(self, claim: Claim) -> bytes:
         """The payload that ``claim`` stands for, verified.
 
-        Raises :class:`ClaimExpired` when its file is gone and :class:`ClaimCorrupt` when it is not
-        what was announced.
+        Raises :class:`ClaimExpired` when its file is gone or cannot be read and :class:`ClaimCorrupt`
+        when it is not what was announced, whatever it is: a pipe, a directory or a file of any size.
         """
         path = os.path.join(self.directory, claim.reference)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            payload = _read(path, claim.size)
         except OSError as error:
             raise ClaimExpired(
                 f"the payload {claim.reference} ({claim.size:,} bytes) is no longer there: {error.strerror}"
             ) from None
-        with open(descriptor, "rb") as file:
-            payload = file.read(claim.size + 1)
-        if len(payload) != claim.size or hashlib.sha256(payload).digest() != claim.digest:
+        if payload is None or hashlib.sha256(payload).digest() != claim.digest:
             raise ClaimCorrupt(
                 f"the payload {claim.reference} is not the {claim.size:,} bytes that its event announced"
             )
@@ -91,6 +90,7 @@ class Spool:
             for entry in os.scandir(self.directory)
             if not entry.name.startswith(".")
             for status in _status(entry)
+            if stat.S_ISREG(status.st_mode)  # anything else is no claim, and the broker's to remove
         )
         held = sum(bytes_ for _, bytes_, _ in files)
         excess = held + size - self.capacity
@@ -125,6 +125,24 @@ def _status(entry: os.DirEntry[str]) -> Iterator[os.stat_result]:
         yield entry.stat(follow_symlinks=False)
     except FileNotFoundError:  # swept meanwhile
         return
+
+
+def _read(path: str, size: int) -> bytes | None:
+    """The content of the regular file of ``size`` bytes at ``path``; None when that is something else."""
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size != size:
+                return None
+            payload = file.read(size + 1)
+    except IsADirectoryError:
+        return None
+    return payload if len(payload) == size else None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without following a link and without waiting: the far end of a pipe may never come."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _write(path: str, payload: bytes) -> None:

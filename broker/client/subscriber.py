@@ -13,10 +13,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
+import msgpack
 import zmq
 
+from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.errors import BusUnreachable, ClosedError, ForkedError, LimitExceeded, RequestRefused
 from ..protocol.events import Event, is_text
@@ -80,9 +83,9 @@ class Subscriber(Closing):
         addresses = endpoints(self.runtime_dir)
         _require_bus(addresses.control, self.runtime_dir, wait)
         self._report = report
+        self._report_errors = 0
         self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._closed = False
+        self._lock = threading.RLock()  # a signal handler may close us in the middle of a wait
         self._inside = False
         self._emptied = False
         self._away = 0
@@ -106,6 +109,7 @@ class Subscriber(Closing):
         texts = tuple(pattern.text for pattern in self.patterns)
         self._session = ControlSession(Identity("subscriber", self.name, self._pid, __version__, texts))
         self._link = Link(addresses.control, self._session, self)
+        self._closed = False
         self._link.begin()
         close_at_exit(self)
         try:
@@ -141,8 +145,14 @@ class Subscriber(Closing):
                     if deadline is not None and time.monotonic() >= deadline:
                         break
                 return []
+            except zmq.ZMQError:
+                if self._closed:  # by a signal handler, while this thread waited
+                    return []
+                raise
             finally:
                 self._inside = False
+                if self._closed:
+                    self._socket.close(0)
 
     def __iter__(self) -> Iterator[Event]:
         while not self._closed:
@@ -202,7 +212,10 @@ class Subscriber(Closing):
         self._closed = True
         self._link.close()
         with self._lock:
-            self._socket.close(0)
+            if self._inside:  # this is a signal handler, and the wait below it goes on: let it end
+                self._socket.rcvtimeo = 1
+            else:
+                self._socket.close(0)
 
     def forked(self) -> None:
         """A forked child is noticed by its process id, in every call."""
@@ -231,7 +244,18 @@ class Subscriber(Closing):
 
     def counters(self) -> dict[str, Any]:
         """See :class:`broker.client.link.Owner`."""
-        return self.stats if self._report is None else {**self.stats, **self._report()}
+        if self._report is None:
+            return self.stats
+        try:
+            extra = dict(self._report())
+            msgpack.packb(extra)
+        except Exception as error:
+            self._report_errors += 1
+            get_logger("broker.client").warning(
+                "a report failed", subscriber=self.name, error=repr(error)[:200]
+            )
+            extra = {"report_errors": self._report_errors}
+        return {**self.stats, **extra}
 
     def watched(self) -> int | None:
         """See :class:`broker.client.link.Owner`: the socket, while the application is elsewhere."""
@@ -315,7 +339,8 @@ class Subscriber(Closing):
         if self._inbox is not None:
             self._next_probe = now + self._probe_pause
             self._probe_pause = min(self._probe_pause * 2, LAST_PROBE_SECONDS)
-            self._link.send("probe", inbox=self._inbox.decode())
+            with suppress(ClosedError):  # closed meanwhile
+                self._link.send("probe", inbox=self._inbox.decode())
 
     def _become_ready(self, seconds: float) -> None:
         """Wait for the welcome and for a probe to come through the data plane; keep the events met."""

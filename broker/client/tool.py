@@ -35,11 +35,15 @@ WINDOW: Final = 256
 
 
 class Published(NamedTuple):
-    """What a one-shot publish came to: subscribers that match, events sent, events too deep to send."""
+    """What a one-shot publish came to: subscribers that match, events sent, events too deep to send.
+
+    ``last_id`` is the id of the last event that was sent, None when none was.
+    """
 
     matching: int
     sent: int
     over_depth: int
+    last_id: str | None = None
 
 
 class Tool(Closing):
@@ -136,7 +140,8 @@ class Tool(Closing):
         for reply in self.requests(frames()):
             matching = reply.body["matching"]
         self._say_last(numbering.beacon(closing=True))
-        return Published(matching, count, 0)
+        last_id = f"{numbering.publisher.hex()}:{topic}:{stream.sequence}" if count else None
+        return Published(matching, count, 0, last_id)
 
     def close(self) -> None:
         """Say goodbye; what is queued is sent within a second."""

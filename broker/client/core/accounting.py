@@ -127,15 +127,25 @@ class Accounting:
 
     def _add(self, streams: dict[bytes, Stream], publisher: bytes, last: int, now_ns: int) -> Stream:
         if self._count >= SUBSCRIBER_STREAMS:
-            for known in self.topics.values():
-                for stream in known.values():
-                    stream.last = FORGOTTEN
-                known.clear()
-            self._forgot(self._count, now_ns)
-            self._count = 0
+            self._make_room(now_ns)
         stream = streams[publisher] = Stream(last)
         self._count += 1
         return stream
+
+    def _make_room(self, now_ns: int) -> None:
+        """Forget the closed streams; if that is not enough the idle ones too, and then all."""
+        self._drop(lambda stream: stream.closed, now_ns)
+        if self._count >= SUBSCRIBER_STREAMS:
+            self._drop(lambda stream: stream.idle > 0, now_ns)
+        if self._count >= SUBSCRIBER_STREAMS:
+            self._drop(lambda _: True, now_ns)
+
+    def _drop(self, chosen: Callable[[Stream], bool], now_ns: int) -> None:
+        for streams in self.topics.values():
+            for publisher in [key for key, stream in streams.items() if chosen(stream)]:
+                streams.pop(publisher).last = FORGOTTEN
+                self._count -= 1
+                self._forgot(1, now_ns)
 
     def _forgot(self, count: int, now_ns: int) -> None:
         # A stream that was known and is not any more must not look as if it began unseen.

@@ -1,7 +1,7 @@
 """What a publisher counts: a number per topic, and the beacons that tell of it.
 
-Decides which number an event takes and what a beacon says. Knows no socket: the caller takes a
-number before it sends and gives it back when the send was refused.
+Decides what a beacon says and when. Knows no socket: the caller takes a number before it sends
+and gives it back when the send was refused.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ class Stream:
     """One topic of one publisher: what every event of it shares, and its last number.
 
     ``heads`` is the start of the frame for each depth; ``check`` is the catalogue's checker for
-    the payload or None; ``first_time`` is when it was first used, ns since the epoch.
+    the payload or None; ``first_time`` is when its first event was taken, ns since the epoch.
+    ``retired`` is true when its publisher id is no longer in use: its events need another stream.
     """
 
-    __slots__ = ("check", "first_time", "heads", "sequence", "told", "topic")
+    __slots__ = ("check", "first_time", "heads", "retired", "sequence", "told", "topic")
 
     def __init__(self, topic: str, publisher: bytes, now_ns: int) -> None:
         self.topic = topic
@@ -32,6 +33,7 @@ class Stream:
         self.first_time = now_ns
         self.sequence = 0
         self.told = 0
+        self.retired = False
 
 
 class Numbering:
@@ -65,15 +67,12 @@ class Numbering:
         stream = self.streams[name] = Stream(name, self.publisher, now_ns)
         return stream
 
-    def unused(self, stream: Stream) -> None:
-        """Give back a stream whose first event was refused, so that its first time stays true."""
-        if stream.sequence == 0:
-            self.streams.pop(stream.topic, None)
-
     def renew(self, publisher: bytes) -> Beacon:
         """Go on under a new id with no topics; returns the last beacon of the old one."""
         last = self.beacon(everything=True, closing=True)
         self._ended = self.published
+        for stream in self.streams.values():
+            stream.retired = True
         self.publisher = publisher
         self.streams = {}
         return last

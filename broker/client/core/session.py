@@ -7,6 +7,7 @@ and out as bytes, times are seconds of one monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from ...protocol.control import Message, decode_message, encode_message
@@ -77,7 +78,7 @@ class ControlSession:
         self.epoch: bytes | None = None
         self.welcomed = False
         self.batches = False
-        self._requests = 0
+        self._numbers = count(1)
         self._next_hello = 0.0
         self._next_report = 0.0
         self._next_sign = 0.0
@@ -85,8 +86,8 @@ class ControlSession:
 
     def request(self, kind: str, **body: Any) -> tuple[int, bytes]:
         """A new request: its number and its bytes."""
-        self._requests += 1
-        return self._requests, encode_message(kind, self._requests, **body)
+        number = next(self._numbers)
+        return number, encode_message(kind, number, **body)
 
     def hello(self, now: float) -> bytes:
         """Say (again) who we are; the next tick repeats it unless a welcome comes first."""

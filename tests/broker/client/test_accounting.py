@@ -188,6 +188,25 @@ def test_the_table_of_streams_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert accounts.missed == 0
 
 
+def test_at_the_bound_closed_streams_go_first_and_idle_ones_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams that are in use keep their numbers as long as others can be forgotten."""
+    monkeypatch.setattr(accounting, "SUBSCRIBER_STREAMS", 3)
+    accounts = ready()
+    busy, closed, idle, fresh, another = (publisher(READY + 1, tag) for tag in range(5))
+    for who in (busy, closed, idle):
+        take(accounts, who, 1)
+    accounts.sweep(READY + 60)
+    accounts.sweep(READY + 70)
+    take(accounts, busy, 2)
+    accounts.sweep(READY + 80)
+    hear(accounts, beacon(closed, 1, closing=True))
+    take(accounts, fresh, 1)
+    assert set(accounts.streams(TOPIC)) == {busy, idle, fresh}
+    take(accounts, another, 1)
+    assert set(accounts.streams(TOPIC)) == {busy, fresh, another}
+    assert (accounts.forgotten, accounts.missed) == (2, 0)
+
+
 def test_forgetting_before_being_ready_leaves_the_start_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that overflows before we are ready does not make us ready."""
     monkeypatch.setattr(accounting, "SUBSCRIBER_STREAMS", 1)

@@ -114,15 +114,6 @@ def test_a_beacon_that_was_not_sent_is_told_again() -> None:
     assert beacon.topics == numbers.beacon().topics
 
 
-def test_a_refused_first_event_leaves_no_stream() -> None:
-    """A stream without events is given back, one with events is kept."""
-    numbers = counted()
-    unused = numbers.open("prx.y", 6)
-    numbers.unused(unused)
-    numbers.unused(numbers.streams["prx.x"])
-    assert list(numbers.streams) == ["prx.x"]
-
-
 def test_a_new_id_starts_again_and_keeps_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the table is full, a closing beacon ends the old id and the count of published goes on."""
     monkeypatch.setattr(numbering, "PUBLISHER_TOPICS", 2)
