@@ -52,7 +52,7 @@ def command_tree(verbs: Mapping[str, Verb]) -> argparse.ArgumentParser:
     branches = root.add_subparsers(dest="verb")
     for name in sorted(verbs):
         branch = branches.add_parser(name, help=verbs[name].summary)
-        add_runtime_dir(branch)
+        add_runtime_dir(branch, shown=verbs[name].bus)
         verbs[name].add_arguments(branch)
         for action in branch._actions:
             if action.dest in DIRECTORIES:

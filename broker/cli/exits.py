@@ -90,13 +90,20 @@ def exit_code(error: CommandError | BusError) -> int:
 def error_line(verb: str, error: CommandError | BusError, *, as_json: bool = False) -> str:
     """``error`` as one line for stderr: for people, or as a JSON object with ``code`` and ``message``."""
     if not as_json:
-        return f"{command(verb)}: {printable(str(error))}"
+        return f"{command(verb)}: {printable(_worded(error))}"
     from json import dumps
 
-    told = {"code": error.code, "message": str(error)}
+    told = {"code": error.code, "message": _worded(error)}
     if isinstance(error, RequestRefused):
         told["remote_code"] = error.remote_code
     return dumps(told)
+
+
+def _worded(error: CommandError | BusError) -> str:
+    """The message, with an argument of the client's called by the name that it has on a command line."""
+    if isinstance(error, BusUnreachable):
+        return str(error).replace(" with runtime_dir or ", " with --runtime-dir or ")
+    return str(error)
 
 
 def command(verb: str) -> str:

@@ -17,7 +17,7 @@ from ..version import __version__
 from .exits import DONE, FAILED, INTERRUPTED, TABLE, USAGE, CommandError, UsageError, error_line, exit_code
 from .options import verb_parser
 from .printing import emit, forget_stdout, say
-from .verbs import OWN, Verb, joined, nearest
+from .verbs import OWN, Verb, hint, joined
 
 EXTRA: Final = frozenset({"platformdirs", "pydantic", "rich", "shtab", "watchfiles"})
 """Packages that the extra ``run`` brings: without them the verbs that use them say so."""
@@ -79,13 +79,13 @@ def _dispatch(arguments: list[str]) -> int:
         emit(version_line())
         return DONE
     if name.startswith("-"):
-        raise UsageError(f"option {name!r} comes before the verb; {_usage()}")
+        raise UsageError(_misplaced(name))
     verb = OWN.get(name)
     return _run(_joined_verb(name) if verb is None else verb, rest)
 
 
 def _run(verb: Verb, arguments: list[str]) -> int:
-    parser = verb_parser(verb.name, verb.summary)
+    parser = verb_parser(verb.name, verb.summary, bus=verb.bus)
     collecting = gc.isenabled()
     gc.disable()  # importing makes no garbage worth looking for, and looking costs a twentieth of the start
     try:
@@ -103,8 +103,19 @@ def _joined_verb(name: str) -> Verb:
     others = joined()
     if name in others.verbs:
         return others.verbs[name]
-    hint = nearest(name, {**OWN, **others.verbs})
-    raise UsageError("; ".join([f"there is no verb {name!r}", hint, *others.faults]))
+    meant = "the version is an option: 'prxbus --version'" if name == "version" else None
+    said = meant or hint(name, {**OWN, **others.verbs})
+    raise UsageError("; ".join([f"there is no verb {name!r}", said, *others.faults]))
+
+
+def _misplaced(option: str) -> str:
+    """What is wrong with an ``option`` in the place of the verb."""
+    from .spelling import nearest
+
+    meant = "--version" if option in ("-V", "-v") else nearest(option, ("--help", "--version"))
+    if meant is not None:
+        return f"there is no option {option!r}; did you mean 'prxbus {meant}'?"
+    return f"option {option!r} comes before the verb; put it after the verb: 'prxbus VERB {option}'"
 
 
 def _extra_missing(package: str) -> CommandError:
@@ -129,13 +140,15 @@ def _help() -> str:
     others = joined()
     verbs = {**OWN, **others.verbs}
     width = max(map(len, verbs))
+    marks = {name: " *" if verb.extra else "" for name, verb in verbs.items()}
     lines = [
         "usage: prxbus VERB [ARGUMENT ...]",
         "",
         "An event bus for AI agents, and a runtime for their hooks.",
         "",
         "verbs ('prxbus VERB --help' tells more):",
-        *(f"  {name:<{width}}  {verbs[name].summary}" for name in sorted(verbs)),
+        *(f"  {name:<{width}}  {verbs[name].summary}{marks[name]}" for name in sorted(verbs)),
+        *["  * needs the extra 'run': pip install 'prxbus[run]'"] * any(marks.values()),
         *(f"  ({fault})" for fault in others.faults),
         "",
         "options:",

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from .exits import UsageError, command
+from .printing import emit
 from .terminal import columns
 
 MOST_SECONDS: Final = 1_000_000.0
@@ -42,30 +43,50 @@ class Parser(argparse.ArgumentParser):
         Raises :class:`UsageError`, and SystemExit after ``--help``.
         """
         options, rest = self.parse_known_args(arguments)
+        self._check_options(rest)
         if rest:  # argparse takes positional arguments in one go unless told to look again
             with suppress(TypeError):  # verbs with verbs of their own cannot
                 return self.parse_intermixed_args(arguments)
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return options
 
+    def _check_options(self, rest: Sequence[str]) -> None:
+        """An option among what is left over is unknown: name the nearest one."""
+        unknown = next((text for text in rest if text.startswith("--") and text != "--"), None)
+        if unknown is None:
+            return
+        from .spelling import nearest
+
+        known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
+        near = nearest(unknown[2:].partition("=")[0], known)
+        meant = "" if near is None else f"; did you mean --{near}?"
+        self.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
+
+    def print_help(self, file: Any = None) -> None:  # noqa: ARG002 - argparse's signature
+        """Print the help as the data of every command: an error of standard output is told as one."""
+        emit(self.format_help().rstrip("\n"))
+
     def error(self, message: str) -> NoReturn:
         """See the class."""
         raise UsageError(f"{message}; see '{self.prog} --help'")
 
 
-def verb_parser(verb: str, summary: str) -> Parser:
-    """The parser of one verb; the verb adds its arguments to it."""
+def verb_parser(verb: str, summary: str, *, bus: bool = True) -> Parser:
+    """The parser of one verb, which may have nothing to do with a ``bus``; the verb adds its arguments."""
     parser = Parser(prog=command(verb), description=f"{summary[:1].upper()}{summary[1:]}.")
-    add_runtime_dir(parser)
+    add_runtime_dir(parser, shown=bus)
     return parser
 
 
-def add_runtime_dir(parser: argparse.ArgumentParser) -> None:
-    """``--runtime-dir``: which bus. Every verb has it."""
+def add_runtime_dir(parser: argparse.ArgumentParser, *, shown: bool = True) -> None:
+    """``--runtime-dir``: which bus. Every verb takes it, and its help shows it where there is a bus."""
     parser.add_argument(
         "--runtime-dir",
         metavar="DIR",
-        help="directory of the bus (default: $PRXBUS_RUNTIME_DIR, else $XDG_RUNTIME_DIR/prxbus)",
+        help="directory of the bus (default: $PRXBUS_RUNTIME_DIR, else $XDG_RUNTIME_DIR/prxbus, else "
+        "prxbus-UID in $TMPDIR or /tmp)"
+        if shown
+        else argparse.SUPPRESS,
     )
 
 

@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any
 
-from .exits import command
+from .exits import CommandError, command
 from .terminal import printable
 
 
@@ -22,10 +22,21 @@ def emit(text: str) -> None:
 
 
 def emit_bytes(data: bytes) -> None:
-    """Print ``data`` to stdout as it is, at once."""
-    if sys.stdout is not None:
+    """Print ``data`` to stdout as it is, at once.
+
+    Raises BrokenPipeError when nobody reads it, and :class:`CommandError` when it cannot be written.
+    """
+    if sys.stdout is None:
+        return
+    try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget_stdout()
+        reason = error.strerror or str(error)
+        raise CommandError(f"standard output could not be written: {reason}", "stdout") from None
 
 
 def emit_json(value: Any, *, indent: bool = False) -> None:
@@ -52,6 +63,8 @@ def note(verb: str, text: str, *, as_json: bool = False, **fields: Any) -> None:
 
 def say(line: str) -> None:
     """Print a line to stderr; if nobody reads there, so be it."""
+    if sys.stderr is None:  # closed from the start; print() would take standard output instead
+        return
     try:
         print(line, file=sys.stderr, flush=True)
     except (OSError, ValueError):

@@ -15,17 +15,36 @@ import orjson
 
 from ..client.context import Cause, inherited
 from ..client.tool import Tool
-from ..protocol.catalogue import check
+from ..protocol.catalogue import EVENTS, check
 from ..protocol.errors import LimitExceeded, SchemaError
 from ..protocol.events import is_text
 from ..protocol.limits import CLAIM_BYTES, DEPTHS, SOURCE_BYTES
-from ..protocol.topics import check_topic
+from ..protocol.topics import LIFECYCLE, check_topic
 from .exits import DONE, CommandError
 from .options import add_json, add_timeout, whole
 from .printing import emit, emit_json, note
 
 NOT_JSON: Final = ("NaN", "Infinity", "-Infinity")
 """Numbers that some programs write into JSON and the format lacks (RFC 8259, section 6)."""
+
+WORDS: Final = (
+    ("expected a string key", 'a name in double quotes is expected here, as in {"tool": "Bash"}'),
+    ("unexpected end of data", "it ends in the middle: a bracket or a quote is not closed"),
+    ("trailing comma", "a comma with nothing after it"),
+    (
+        "control character in string",
+        "a control character in a string; a line end is written \\n, a tab \\t",
+    ),
+    ("invalid escaped sequence", "a backslash with something after it that JSON does not know"),
+    ("content after document", "there is more after the end of the object"),
+    ("number is infinity", "a number too large to be kept"),
+    ("surrogate in string", "half a character: \\ud800 to \\udfff come in pairs"),
+    ("byte order mark", "it begins with a byte order mark; save it without"),
+    ("invalid literal", "a word that is none of true, false and null"),
+)
+"""Parts of what the parser says, and how we say it; anything else is told in the parser's words."""
+
+_EXPECTED: Final = "an event's payload is a JSON object, such as {}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +99,7 @@ def run(options: argparse.Namespace) -> int:
                 "matching": published.matching,
                 "published": published.sent,
                 "over_depth": published.over_depth,
+                "id": published.last_id,
             }
         )
     else:
@@ -92,7 +112,27 @@ def run(options: argparse.Namespace) -> int:
             as_json=options.json,
             code="over_depth",
         )
+    meant = meant_topic(options.topic)
+    if meant is not None:
+        note(
+            "pub",
+            f"{options.topic} is not in the catalogue of events, so its payload was not checked; "
+            f"did you mean {meant}?",
+            as_json=options.json,
+            code="uncatalogued",
+        )
     return DONE
+
+
+def meant_topic(topic: str) -> str | None:
+    """The catalogued topic that an uncatalogued lifecycle ``topic`` is near to; None when there is none."""
+    name = topic.removeprefix(LIFECYCLE)
+    if name == topic or name in EVENTS:
+        return None
+    from .spelling import nearest
+
+    near = nearest(name, EVENTS)
+    return None if near is None else LIFECYCLE + near
 
 
 def raised(cause: Cause, depth: int) -> Cause:
@@ -125,16 +165,22 @@ def parse_object(data: bytes) -> dict[str, object]:
         line, column = position(data[: error.start].decode())
         raise SchemaError(f"payload is not UTF-8 at line {line}, column {column}") from None
     try:
+        if not text.strip():
+            raise SchemaError(f"payload is empty; {_EXPECTED}")
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         start = error.pos - (text[error.pos - 1 : error.pos] == "-")
         number = next((name for name in NOT_JSON if text.startswith(name, start)), None)
         line, column = position(text[: start if number else error.pos])
-        what = f"{number} is no JSON; send null or a string" if number else error.msg
+        what = f"{number} is no JSON; send null or a string" if number else _worded(error.msg)
         raise SchemaError(f"payload is not JSON at line {line}, column {column}: {what}") from None
     if not isinstance(value, dict):
-        raise SchemaError(f"payload is {_kind(value)}; an event's payload is a JSON object, such as {{}}")
+        raise SchemaError(f"payload is {_kind(value)}; {_EXPECTED}")
     return value
+
+
+def _worded(message: str) -> str:
+    return next((ours for part, ours in WORDS if part in message), message)
 
 
 def position(before: str) -> tuple[int, int]:

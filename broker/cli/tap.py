@@ -22,6 +22,7 @@ from .exits import DONE, TIMED_OUT
 from .losses import Losses
 from .options import add_json, duration, whole
 from .printing import emit_bytes, note, reader_is_gone, terminal_safe
+from .quantities import plural
 from .terminal import columns, in_colour, is_terminal
 
 SLICE_SECONDS = 0.5
@@ -84,7 +85,14 @@ def run(options: argparse.Namespace) -> int:
                 if left == 0:
                     return DONE
             if deadline is not None and time.monotonic() >= deadline:
-                return DONE if left is None else TIMED_OUT
+                return DONE if left is None else _timed_out(options, options.count - left)
+
+
+def _timed_out(options: argparse.Namespace, shown: int) -> int:
+    """Say how far it came; the exit code."""
+    text = f"timed out after {options.timeout:g} s with {shown:,} of {plural(options.count, 'event')}"
+    note("tap", text, as_json=options.json, code="timeout", count=shown)
+    return TIMED_OUT
 
 
 def _as_json(events: list[Event]) -> bytes:

@@ -52,6 +52,14 @@ def cut(text: str, columns: int) -> str:
     return text
 
 
+def cut_front(text: str, columns: int) -> str:
+    """``text`` (printable) in at most ``columns`` columns, cut at its beginning.
+
+    For texts that end in what tells them apart, such as topics and paths.
+    """
+    return cut(text[::-1], columns)[::-1]
+
+
 def width(text: str) -> int:
     """Columns that ``text`` (printable) takes."""
     return len(text) if text.isascii() else sum(map(character_columns, text))

@@ -21,8 +21,8 @@ from ..client.tool import Tool
 from ..protocol.errors import BusError, ClosedError
 from .exits import DONE, UsageError
 from .options import add_json, duration
-from .printing import emit_json
-from .terminal import is_terminal
+from .printing import emit, emit_json
+from .terminal import in_colour, is_terminal
 from .top_view import View, Watch
 
 QUIT: Final = b"qQ"
@@ -114,9 +114,16 @@ def _display(options: argparse.Namespace) -> Iterator[Show]:
 
     from .top_screen import screen
 
-    console = Console()
+    # Without a colour system there is no bold and no dim either, which NO_COLOR alone would leave.
+    console = Console(color_system="auto" if in_colour(sys.stdout, os.environ) else None)
     if options.once:
-        yield lambda view: console.print(screen(view, console.width, 10_000))
+
+        def once(view: View) -> None:
+            with console.capture() as drawn:
+                console.print(screen(view, console.width, 10_000))
+            emit("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+
+        yield once
         return
     with Live(console=console, screen=True, auto_refresh=False) as live, _keys():
         yield lambda view: live.update(screen(view, *console.size), refresh=True)

@@ -1,6 +1,6 @@
 """A :class:`.top_view.View` on a terminal, with rich.
 
-Decides what fits: what does not is counted in a last line. Names are foreign text and shown without
+Decides which rows fit: those that do not are counted in a last line. Names are foreign text and shown without
 their control characters.
 """
 
@@ -14,17 +14,20 @@ from rich.table import Table
 from rich.text import Text
 
 from .quantities import count, milliseconds, plural, span
-from .terminal import printable
+from .terminal import cut_front, printable
+from .top_columns import GAP, NAME, Column, fitted
 from .top_view import HookRow, SubscriberRow, TopicRow, View
 
 FRAME_LINES: Final = 4
 """Lines of a table beside its rows: a blank one, title, head, and the line that says what is left out."""
 
-HEAD_LINES: Final = 2
 MOST_COLUMNS: Final = 120
 """Wider than this, a row is hard to follow with the eye."""
 
 LEAST_ROWS: Final = 1
+SPACE: Final = "   "
+"""Between the pieces of the first lines."""
+
 SLOW_MS: Final = 1_000.0
 """Lag from which a subscriber stands out."""
 
@@ -32,11 +35,12 @@ SLOW_MS: Final = 1_000.0
 def screen(view: View, width: int, height: int) -> RenderableType:
     """``view`` in at most ``height`` lines, as long as that leaves each table a row."""
     width = min(width, MOST_COLUMNS)
+    head = _head(view, width)
     topics, subscribers, hooks = _shares(
-        height - HEAD_LINES - 3 * FRAME_LINES, (len(view.topics), len(view.subscribers), len(view.hooks))
+        height - len(head) - 3 * FRAME_LINES, (len(view.topics), len(view.subscribers), len(view.hooks))
     )
     return Group(
-        *_head(view),
+        *head,
         _topics(view.topics[:topics], width),
         *_more(len(view.topics) - topics),
         _subscribers(view.subscribers[:subscribers], width),
@@ -56,97 +60,133 @@ def _shares(room: int, wanted: Sequence[int]) -> list[int]:
     return shares
 
 
-def _head(view: View) -> Iterator[Text]:
+def _head(view: View, width: int) -> list[Text]:
+    """The first lines: their pieces go on a further line where they do not fit beside one another."""
     broker = view.broker
-    line = Text("prxbus top", style="bold")
+    first = [Text("prxbus top", style="bold")]
     if broker:
         state = "draining" if broker.get("draining") else f"up {span(broker.get('uptime_s', 0.0))}"
-        line.append(f"   broker pid {broker.get('pid', '?')}, {state}", style="default not bold")
-        line.append(f"   {printable(str(broker.get('runtime_dir', '')))}", style="dim")
-    yield line
-    line = Text(
-        f"{count(view.per_second)} events/s, {view.total:,} in {span(view.watched_s)}"
-        f"   {plural(view.publishers, 'publisher')}"
-    )
+        first.append(Text(f"broker pid {broker.get('pid', '?')}, {state}"))
+        first.append(Text(printable(str(broker.get("runtime_dir", ""))), style="dim"))
+    second = [
+        Text(f"{count(view.per_second)} events/s"),
+        Text(f"{view.total:,} in {span(view.watched_s)}"),
+        Text(plural(view.publishers, "publisher")),
+    ]
     if view.dropped:
-        line.append(f", {view.dropped:,} dropped by them", style="red")
+        second.append(Text(f"{view.dropped:,} dropped by publishers", style="red"))
     if view.missed:
-        line.append(f"   this view itself missed {view.missed:,}", style="red")
+        second.append(Text(f"this view itself missed {view.missed:,}", style="red"))
     if view.problem is not None:
-        line.append(f"   {printable(view.problem)}", style="bold red")
+        second.append(Text(printable(view.problem), style="bold red"))
+    return [*_flowing(first, width), *_flowing(second, width)]
+
+
+def _flowing(pieces: Sequence[Text], width: int) -> Iterator[Text]:
+    line = Text()
+    for piece in pieces:
+        piece.truncate(width, overflow="ellipsis")
+        if line and line.cell_len + len(SPACE) + piece.cell_len > width:
+            yield line
+            line = Text()
+        line = Text.assemble(line, SPACE, piece) if line else piece
     yield line
 
 
 def _topics(rows: Sequence[TopicRow], width: int) -> Table:
-    table = _table("topics", width, ("TOPIC", "left", 3), ("PER S", "right", 1), ("TOTAL", "right", 1))
-    for row in rows:
-        style = "" if row.per_second else "dim"
-        table.add_row(Text(row.topic), count(row.per_second), f"{row.total:,}", style=style)
-    return table
+    columns = (Column("TOPIC", NAME, front=True), Column("PER S"), Column("TOTAL"))
+    cells = [(Text(row.topic), Text(count(row.per_second)), Text(f"{row.total:,}")) for row in rows]
+    return _table("topics", width, columns, cells, ["" if row.per_second else "dim" for row in rows])
 
 
 def _subscribers(rows: Sequence[SubscriberRow], width: int) -> Table:
-    table = _table(
-        "subscribers",
-        width,
-        ("NAME", "left", 2),
-        ("PID", "right", 1),
-        ("PER S", "right", 1),
-        ("LAG", "right", 1),
-        ("MISSED", "right", 1),
-        ("GAPS", "left", 3),
+    columns = (
+        Column("NAME", NAME),
+        Column("PID", drop=3),
+        Column("PER S", drop=2),
+        Column("LAG", drop=1),
+        Column("MISSED"),
+        Column("GAPS", NAME, drop=4, blank=False),
     )
+    cells = []
     for row in rows:
         lost = f" (+{row.lost:,})" if row.lost else ""
-        table.add_row(
-            Text(printable(row.name)),
-            str(row.pid),
-            "-" if row.per_second is None else count(row.per_second),
-            Text(milliseconds(row.lag_ms), style="yellow" if row.lag_ms >= SLOW_MS else ""),
-            Text(f"{row.missed:,}{lost}", style="red" if row.missed else ""),
-            Text(", ".join(f"{printable(topic)} {number:,}" for topic, number in row.gaps.items())),
+        gaps = ", ".join(f"{printable(topic)} {number:,}" for topic, number in row.gaps.items())
+        cells.append(
+            (
+                Text(printable(row.name)),
+                Text(str(row.pid)),
+                Text("-" if row.per_second is None else count(row.per_second)),
+                Text(milliseconds(row.lag_ms), style="yellow" if row.lag_ms >= SLOW_MS else ""),
+                Text(f"{row.missed:,}{lost}", style="red" if row.missed else ""),
+                Text(gaps),
+            )
         )
-    return table
+    return _table("subscribers", width, columns, cells)
 
 
 def _hooks(rows: Sequence[HookRow], width: int) -> Table:
-    table = _table(
-        "hooks",
-        width,
-        ("HOOK", "left", 2),
-        ("EVENT", "left", 2),
-        ("RUNS", "right", 1),
-        ("FAILED", "right", 1),
-        ("TIMEOUT", "right", 1),
-        ("P50", "right", 1),
-        ("P99", "right", 1),
+    columns = (
+        Column("HOOK", NAME, front=True),
+        Column("EVENT", NAME, drop=6),
+        Column("RUNS", drop=1),
+        Column("OK", drop=4),
+        Column("FAILED"),
+        Column("TIMEOUT"),
+        Column("NO START", drop=2),
+        Column("P50", drop=3),
+        Column("P99", drop=5),
     )
-    for row in rows:
-        table.add_row(
+    cells = [
+        (
             Text(printable(row.hook)),
             Text(printable(row.event)),
-            f"{row.runs:,}",
-            Text(f"{row.failed:,}", style="red" if row.failed else ""),
-            Text(f"{row.timed_out:,}", style="red" if row.timed_out else ""),
-            "-" if row.p50_ms is None else milliseconds(row.p50_ms),
-            "-" if row.p99_ms is None else milliseconds(row.p99_ms),
+            Text(f"{row.runs:,}"),
+            Text(f"{row.ok:,}"),
+            *(
+                Text(f"{number:,}", style="red" if number else "")
+                for number in (row.failed, row.timed_out, row.not_started)
+            ),
+            *(Text("-" if ms is None else milliseconds(ms)) for ms in (row.p50_ms, row.p99_ms)),
         )
-    return table
+        for row in rows
+    ]
+    return _table("hooks", width, columns, cells)
 
 
-def _table(title: str, width: int, *columns: tuple[str, str, int]) -> Table:
-    table = Table(title=f"\n{title}", title_justify="left", title_style="bold cyan", box=None, width=width)
+def _table(
+    title: str,
+    width: int,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Text]],
+    styles: Sequence[str] = (),
+) -> Table:
+    widths = fitted(
+        columns,
+        [[column.heading, *(row[at].plain for row in rows)] for at, column in enumerate(columns)],
+        width,
+    )
+    table = Table(title=f"\n{title}", title_justify="left", title_style="bold cyan", box=None)
     table.pad_edge = False
+    table.padding = (0, len(GAP), 0, 0)
     table.header_style = "dim"
-    for heading, justify, ratio in columns:
+    for at, wide in widths.items():
+        column = columns[at]
         table.add_column(
-            heading,
-            justify="right" if justify == "right" else "left",
-            ratio=ratio,
+            column.heading,
+            justify="left" if column.kind == NAME else "right",
+            width=wide,
             no_wrap=True,
             overflow="ellipsis",
         )
+    for number, row in enumerate(rows):
+        cells = (_cell(row[at], columns[at], wide) for at, wide in widths.items())
+        table.add_row(*cells, style=styles[number] if styles else "")
     return table
+
+
+def _cell(text: Text, column: Column, wide: int) -> Text:
+    return Text(cut_front(text.plain, wide)) if column.front else text
 
 
 def _more(number: int) -> Iterator[Text]:

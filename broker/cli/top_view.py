@@ -53,13 +53,18 @@ class SubscriberRow(NamedTuple):
 
 
 class HookRow(NamedTuple):
-    """Runs of one hook since we watch. ``failed`` counts all that did not end well, timeouts among them."""
+    """Runs of one hook since we watch, each in one of ``ok``, ``failed``, ``timed_out``, ``not_started``.
+
+    A run that was ended by a signal, or of which nobody knows how it ended, has ``failed``.
+    """
 
     hook: str
     event: str
     runs: int
+    ok: int
     failed: int
     timed_out: int
+    not_started: int
     p50_ms: float | None
     p99_ms: float | None
 
@@ -80,22 +85,24 @@ class View(NamedTuple):
     missed: int
 
 
-class Runs:
-    """The runs of one hook."""
+ENDS: Final = {"ok": "ok", "timeout": "timed_out", "not_started": "not_started"}
+"""Statuses of a run that are counted apart; every other one counts as failed."""
 
-    __slots__ = ("durations", "failed", "runs", "timed_out")
+
+class Runs:
+    """The runs of one hook, by how they ended."""
+
+    __slots__ = ("durations", "ends", "runs")
 
     def __init__(self) -> None:
         self.runs = 0
-        self.failed = 0
-        self.timed_out = 0
+        self.ends = {"ok": 0, "failed": 0, "timed_out": 0, "not_started": 0}
         self.durations: deque[float] = deque(maxlen=DURATIONS)
 
     def add(self, status: object, duration_ms: object) -> None:
         """Count a run. A run that did not start has no duration worth a percentile."""
         self.runs += 1
-        self.failed += status != "ok"
-        self.timed_out += status == "timeout"
+        self.ends[ENDS.get(status, "failed") if isinstance(status, str) else "failed"] += 1
         if status != "not_started" and isinstance(duration_ms, int | float):
             self.durations.append(float(duration_ms))
 
@@ -212,13 +219,12 @@ class Watch:
                     hook,
                     event,
                     runs.runs,
-                    runs.failed,
-                    runs.timed_out,
-                    percentile(ordered, 0.50),
-                    percentile(ordered, 0.99),
+                    **runs.ends,
+                    p50_ms=percentile(ordered, 0.50),
+                    p99_ms=percentile(ordered, 0.99),
                 )
             )
-        return sorted(rows, key=lambda row: (-row.failed.bit_length(), row.hook, row.event))
+        return sorted(rows, key=lambda row: (-(row.runs - row.ok).bit_length(), row.hook, row.event))
 
 
 def _by_key(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:

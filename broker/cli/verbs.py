@@ -20,16 +20,19 @@ class Verb(NamedTuple):
     """One verb: ``add_arguments`` finds ``--runtime-dir`` in the parser, ``run`` returns the exit code.
 
     ``run`` raises :class:`broker.protocol.errors.BusError` or :class:`broker.cli.exits.CommandError` for
-    what the user should read; anything else is a defect.
+    what the user should read; anything else is a defect. ``bus`` tells whether it has to do with a bus, and
+    so shows ``--runtime-dir`` in its help; ``extra`` whether it needs what the extra ``run`` brings.
     """
 
     name: str
     summary: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
+    bus: bool = True
+    extra: bool = False
 
 
-def deferred(name: str, summary: str, module: str) -> Verb:
+def deferred(name: str, summary: str, module: str, *, bus: bool = True, extra: bool = False) -> Verb:
     """A verb whose ``module`` (with ``add_arguments`` and ``run``) is imported when it is used."""
 
     def load() -> Any:
@@ -43,7 +46,7 @@ def deferred(name: str, summary: str, module: str) -> Verb:
     def run(options: Namespace) -> int:
         return int(load().run(options))
 
-    return Verb(name, summary, add_arguments, run)
+    return Verb(name, summary, add_arguments, run, bus, extra)
 
 
 _PACKAGE: Final = __name__.rpartition(".")[0]
@@ -54,10 +57,16 @@ OWN: Final = {
         deferred("pub", "publish an event, and learn how many subscribers match", f"{_PACKAGE}.pub"),
         deferred("tap", "show the events of a topic pattern as they come", f"{_PACKAGE}.tap"),
         deferred("status", "show the broker, its peers, and what was lost", f"{_PACKAGE}.status"),
-        deferred("top", "watch rates, subscribers and hooks, live", f"{_PACKAGE}.top"),
-        deferred("schema", "print the JSON Schema of a catalogued event", f"{_PACKAGE}.schema"),
+        deferred("top", "watch rates, subscribers and hooks, live", f"{_PACKAGE}.top", extra=True),
+        deferred("schema", "print the JSON Schema of a catalogued event", f"{_PACKAGE}.schema", bus=False),
         deferred("bench", "measure the bus on this machine, quickly", f"{_PACKAGE}.bench"),
-        deferred("completion", "print a completion script for a shell", f"{_PACKAGE}.completion"),
+        deferred(
+            "completion",
+            "print a completion script for a shell",
+            f"{_PACKAGE}.completion",
+            bus=False,
+            extra=True,
+        ),
     )
 }
 """Our own verbs by name."""
@@ -88,13 +97,13 @@ def joined() -> Joined:
     return Joined({name: verb for name, verb in verbs.items() if name not in OWN}, faults)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def hint(name: str, known: Iterable[str]) -> str:
     """A hint for a mistyped ``name``: the nearest one of ``known``, or all of them."""
-    from difflib import get_close_matches
+    from .spelling import nearest
 
     names = sorted(known)
-    close = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+    near = nearest(name, names)
+    return f"there are {', '.join(names)}" if near is None else f"did you mean {near!r}?"
 
 
 def _several(loaded: Any) -> Iterable[Verb]:

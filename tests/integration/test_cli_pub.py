@@ -52,6 +52,15 @@ def test_an_event_arrives_with_everything_that_was_said(bus: str) -> None:
     assert (event.topic, event.session_id, event.source, event.depth) == ("a.said", "s1", "me", 2)
 
 
+def test_a_mistyped_event_is_published_with_a_hint(bus: str) -> None:
+    """A topic beside the catalogue is allowed; the catalogued one that is near is named."""
+    said = pub(bus, "prx.lifecycle.tol_call")
+    assert (said.returncode, said.stdout) == (0, "matching subscribers: 0\n")
+    assert "did you mean prx.lifecycle.tool_call?" in said.stderr
+    as_json = pub(bus, "prx.lifecycle.tol_call", "--json")
+    assert json.loads(as_json.stderr)["code"] == "uncatalogued"
+
+
 def test_nobody_listens_is_no_failure(bus: str) -> None:
     """The number of subscribers is then zero; a payload that is not given is an empty object."""
     assert pub(bus, "a.nobody").stdout == "matching subscribers: 0\n"
@@ -63,7 +72,9 @@ def test_a_count_is_published_so_many_times(bus: str) -> None:
         said = pub(bus, "a.count", '{"n":1}', "--count", "1000", "--json")
         found = take(events, 1000)
         missed = events.stats["missed"]
-    assert json.loads(said.stdout) == {"matching": 1, "published": 1000, "over_depth": 0}
+    told = json.loads(said.stdout)
+    assert told.pop("id") == found[-1].id
+    assert told == {"matching": 1, "published": 1000, "over_depth": 0}
     assert [event.sequence for event in found] == list(range(1, 1001))
     assert missed == 0
 
@@ -252,7 +263,7 @@ def test_the_environment_names_the_bus(bus: str) -> None:
 
 
 def test_output_that_cannot_be_written_is_a_failure(bus: str) -> None:
-    """A full disk is no success."""
+    """A full disk is no success, and the message says what could not be written."""
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
             [COMMAND, "pub", "a.x", "--runtime-dir", bus, "--timeout", "60"],
@@ -263,4 +274,4 @@ def test_output_that_cannot_be_written_is_a_failure(bus: str) -> None:
             check=False,
         )
     assert ran.returncode == 1
-    assert ran.stderr.decode() == f"prxbus pub: {os.strerror(28)}\n"
+    assert ran.stderr.decode() == f"prxbus pub: standard output could not be written: {os.strerror(28)}\n"

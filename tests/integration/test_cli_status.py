@@ -149,7 +149,8 @@ def test_one_view_shows_topics_subscribers_and_hooks(bus: str) -> None:
     assert "prxbus-top" in {row["name"] for row in view["subscribers"]}
     (hook,) = view["hooks"]
     assert (hook["hook"], hook["event"], hook["p50_ms"]) == ("work#0", "work", 12.0)
-    assert hook["runs"] == hook["failed"] == hook["timed_out"] > 0
+    assert hook["runs"] == hook["timed_out"] > 0
+    assert (hook["ok"], hook["failed"], hook["not_started"]) == (0, 0, 0)
     assert view["problem"] is None
     for word in ("e.work", "prxbus-top", "work#0", "12.0 ms"):
         assert word in as_text.stdout

@@ -114,11 +114,17 @@ def test_retained_values_come_first_with_last(bus: str) -> None:
     assert json.loads(said.stdout)["payload"] == {"n": 7}
 
 
-@pytest.mark.parametrize("arguments,code", [([], 0), (["--count", "1"], 5)])
-def test_the_time_may_run_out(bus: str, arguments: list[str], code: int) -> None:
-    """Without a count the time is up and that is the end; with one, it was not reached."""
+@pytest.mark.parametrize(
+    "arguments,code,said_so",
+    [
+        ([], 0, ""),
+        (["--count", "1"], 5, "prxbus tap: timed out after 0.2 s with 0 of 1 event\n"),
+    ],
+)
+def test_the_time_may_run_out(bus: str, arguments: list[str], code: int, said_so: str) -> None:
+    """Without a count the time is up and that is the end; with one, it was not reached, and that is said."""
     said = prxbus("tap", "b.silence", "--timeout", "0.2", *arguments, "--runtime-dir", bus)
-    assert (said.returncode, said.stdout, said.stderr) == (code, "", "")
+    assert (said.returncode, said.stdout, said.stderr) == (code, "", said_so)
 
 
 def test_many_patterns_may_be_given(bus: str) -> None:
@@ -188,6 +194,19 @@ def test_an_interrupt_ends_it_quietly(bus: str) -> None:
     assert (code, said) == (130, "")
 
 
+def test_without_standard_error_nothing_of_it_lands_among_the_data(bus: str) -> None:
+    """Started with standard error closed, a command keeps its errors to itself."""
+    command = f'exec "$0" tap b.closed --ready --count 1 --timeout 0.2 --runtime-dir {bus} 2>&-'
+    ran = subprocess.run(
+        ["/bin/sh", "-c", command, COMMAND],
+        stdout=subprocess.PIPE,
+        env=environment(None),
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (5, b"")
+
+
 def test_without_a_bus_it_says_what_to_do(runtime_dir: Path) -> None:
     """Exit code 3; with --wait only after that time."""
     for arguments in ([], ["--wait", "0.2"]):
@@ -195,6 +214,7 @@ def test_without_a_bus_it_says_what_to_do(runtime_dir: Path) -> None:
         assert (said.returncode, said.stdout) == (3, "")
         assert "prxbus tap: no bus answers in" in said.stderr
         assert "prxbus up" in said.stderr
+        assert "with --runtime-dir or PRXBUS_RUNTIME_DIR" in said.stderr
 
 
 @pytest.mark.parametrize(
@@ -245,5 +265,5 @@ def test_a_terminal_gets_colours_and_lines_that_fit(bus: str, env: dict[str, str
     line = re.sub(r"\x1b\[[0-9;]*m", "", text).removesuffix("\r\n")
     assert line.isprintable()
     assert len(line) == 100
-    assert "\\x1b]0;owned" in line
+    assert "\\x1b]0;owne…" in line
     assert line.endswith("…")

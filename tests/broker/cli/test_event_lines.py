@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -30,6 +31,14 @@ def event(
         topic, PUBLISHER, 1, NOON_NS, payload, session_id=session_id, source=source, depth=depth
     )
     return decode_event(frame)
+
+
+def run_event(topic: str = "prx.hooks.run") -> Event:
+    """The report of a hook that failed."""
+    report = {"hook": "tool_call#0", "status": "failed", "exit_code": 3, "duration_ms": 12.3}
+    return event(
+        json.dumps({**report, "command": "hooks/audit.sh", "stderr": "no such file\n"}).encode(), topic=topic
+    )
 
 
 def line(columns: int | None, shown: Event, *, colour: bool = False) -> str:
@@ -62,24 +71,67 @@ def test_columns_stay_aligned_once_they_have_grown() -> None:
     assert first.index("{") == second.index("{")
 
 
-@pytest.mark.parametrize("columns", [70, 80, 120])
+@pytest.mark.parametrize("columns", [50, 70, 80, 120])
 def test_a_line_fits_the_terminal(columns: int) -> None:
     """The payload is cut with an ellipsis where the terminal ends."""
     shown = line(columns, event(b'{"output":"' + b"x" * 1000 + b'"}'))
     assert len(shown) == columns
-    assert shown.endswith("x…")
+    assert shown.endswith("…")
 
 
-def test_a_narrow_terminal_still_shows_some_payload() -> None:
-    """Below a least width the line wraps rather than hide the payload."""
-    shown = line(10, event(b'{"output":"' + b"x" * 1000 + b'"}'))
-    assert shown.endswith('{"output":"xxxxxxxx…')
+@pytest.mark.parametrize("columns", [1, 7, 20, 50, 80, 120, 300])
+def test_no_line_is_ever_wider_than_the_terminal(columns: int) -> None:
+    """One event with long names does not make the rows after it too wide: a column has its share."""
+    lines = EventLines(columns, colour=False, zone=UTC)
+    long = event(topic="a" * 60 + ".b" * 8, session_id="日本" * 40, source="q" * 120, depth=3)
+    shown = [lines.line(each) for each in (long, event(), event(depth=1), run_event())]
+    assert max(map(width, shown)) <= columns
+    if columns >= 80:
+        assert shown[1].count('{"tool"') == 1
+
+
+def test_a_topic_is_cut_at_its_beginning() -> None:
+    """Its end tells it apart."""
+    assert "  ….turn_complete  " in line(50, event(topic="prx.lifecycle.turn_complete"))
+
+
+def test_a_narrow_terminal_gives_up_source_and_milliseconds() -> None:
+    """What is left is the time, what happened and as much of the payload as fits."""
+    assert line(50, event()) == '12:00:00  …ycle.tool_call  s1  {"tool":"Bash"}'
+
+
+@pytest.mark.parametrize("topic", ["prx.hooks.run", "prx.hooks.dead_letter"])
+def test_the_report_of_a_run_is_told_in_words(topic: str) -> None:
+    """On a terminal it has the room of session and source; into a file it has every column."""
+    shown = line(110, run_event(topic))
+    assert (
+        shown == f"12:00:00.123  {topic}  tool_call#0  failed, exit 3, 12.3 ms  hooks/audit.sh  no such file"
+    )
+    whole = line(None, run_event(topic))
+    assert f"  {topic}  s1  agent  tool_call#0  failed, exit 3, 12.3 ms  hooks/audit.sh" in whole
+
+
+def test_what_only_looks_like_a_report_is_shown_as_it_is() -> None:
+    """Anyone may publish there: another payload, no JSON, or a large one is a payload as any."""
+    for payload in (b'{"hook":1}', b"no json", b'{"hook":"h"}'):
+        shown = line(100, event(payload, topic="prx.hooks.run"))
+        assert shown.endswith(payload.decode())
+    claim = Claim(70_000, bytes(32), "ref", b'{"hook":"h","status":"ok"')
+    assert "[70,000 bytes]" in line(100, event(claim, topic="prx.hooks.run"))
+
+
+def test_columns_stay_aligned_beside_a_report() -> None:
+    """A report of a run on a terminal neither widens the columns of other events nor fills its own."""
+    lines = EventLines(100, colour=False, zone=UTC)
+    before = lines.line(event())
+    lines.line(run_event("prx.hooks.dead_letter"))
+    assert lines.line(event()) == before
 
 
 def test_long_names_are_cut_on_a_terminal_only() -> None:
     """A session of 256 bytes does not push the payload off the screen; a file gets all of it, once."""
     long = event(session_id="s" * 256)
-    assert "s" * 24 not in line(100, long)
+    assert "s" * 13 not in line(100, long)
     lines = EventLines(None, colour=False, zone=UTC)
     assert "s" * 256 in lines.line(long)
     assert len(lines.line(event())) < 120

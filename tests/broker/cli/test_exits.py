@@ -64,6 +64,14 @@ def test_an_error_as_json_has_code_and_message() -> None:
     assert json.loads(line) == {"code": "bad_topic", "message": "bad \x9b"}
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_absent_bus_is_told_with_the_option(*, as_json: bool) -> None:
+    """The client's words name an argument of its own; on a command line that is an option."""
+    error = errors.BusUnreachable("no bus answers; name its directory with runtime_dir or PRXBUS_RUNTIME_DIR")
+    line = error_line("tap", error, as_json=as_json)
+    assert "with --runtime-dir or PRXBUS_RUNTIME_DIR" in line
+
+
 def test_a_refusal_as_json_names_the_brokers_code() -> None:
     """What the broker called its refusal stands beside ours."""
     told = json.loads(error_line("pub", RequestRefused("draining", "no"), as_json=True))

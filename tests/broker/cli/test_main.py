@@ -53,7 +53,9 @@ def test_help_lists_every_verb_and_exit_code(capsys: pytest.CaptureFixture[str],
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
     for verb in OWN.values():
-        assert f"  {verb.name:<11} {verb.summary}" in text
+        assert f"  {verb.name:<11} {verb.summary}{' *' * verb.extra}\n" in text
+    assert {verb.name for verb in OWN.values() if verb.extra} == {"top", "completion"}
+    assert "* needs the extra 'run': pip install 'prxbus[run]'" in text
     assert "  walk        take a walk" in text
     for row in TABLE:
         assert row.meaning in text
@@ -70,7 +72,7 @@ def test_help_says_which_verbs_are_missing(capsys: pytest.CaptureFixture[str], j
 def test_each_verb_has_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """It is asked for in any of the usual ways, goes to stdout and is no failure."""
     assert main(arguments) == 0
-    assert capsys.readouterr().out.startswith("usage: prxbus schema [-h] [--runtime-dir DIR]")
+    assert capsys.readouterr().out.startswith("usage: prxbus schema [-h] [--json] [EVENT]")
 
 
 def test_help_alone_is_the_list(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,6 +93,11 @@ def test_the_version_says_where_it_was_loaded_from(capsys: pytest.CaptureFixture
     [
         ([], "usage: prxbus VERB"),
         (["statsu"], "prxbus statsu: there is no verb 'statsu'; did you mean 'status'?"),
+        (["tpa"], "did you mean 'tap'?"),
+        (["version"], "the version is an option: 'prxbus --version'"),
+        (["-V"], "prxbus: there is no option '-V'; did you mean 'prxbus --version'?"),
+        (["--versoin"], "did you mean 'prxbus --version'?"),
+        (["--json", "status"], "put it after the verb: 'prxbus VERB --json'"),
         (["walks"], "did you mean 'walk'?"),
         (["qqqqqq"], "there is no verb 'qqqqqq'; there are bench, completion, pub, "),
         (["--json", "pub"], '"code": "usage"'),

@@ -75,6 +75,9 @@ def test_options_may_stand_anywhere(arguments: list[str]) -> None:
         ([], "the following arguments are required: topic"),
         (["t", "{}", "more"], "unrecognized arguments: more"),
         (["t", "--nope"], "unrecognized arguments: --nope"),
+        (["t", "--nope"], "unrecognized arguments: --nope; see"),
+        (["t", "--detph", "1"], "unrecognized arguments: --detph 1; did you mean --depth?"),
+        (["t", "--jsno=1"], "unrecognized arguments: --jsno=1; did you mean --json?"),
         (["t", "--dep", "1"], "unrecognized arguments: --dep"),
         (["t", "--depth", "-1"], "argument --depth: '-1' is not a whole number from 0 up"),
         (["t", "--depth"], "argument --depth: expected one argument"),
@@ -103,3 +106,12 @@ def test_every_verb_takes_the_runtime_directory() -> None:
     """The parser has --runtime-dir before a verb adds anything."""
     assert verb_parser("x", "").parse(["--runtime-dir", "/tmp/bus"]).runtime_dir == "/tmp/bus"
     assert verb_parser("x", "").parse([]).runtime_dir is None
+
+
+def test_the_help_of_the_runtime_directory_tells_every_default() -> None:
+    """All three places; a verb without a bus takes the option and keeps quiet about it."""
+    told = " ".join(verb_parser("x", "").format_help().split())
+    assert "$PRXBUS_RUNTIME_DIR, else $XDG_RUNTIME_DIR/prxbus, else prxbus-UID in $TMPDIR or /tmp" in told
+    without = verb_parser("x", "", bus=False)
+    assert "--runtime-dir" not in without.format_help()
+    assert without.parse(["--runtime-dir", "/tmp/bus"]).runtime_dir == "/tmp/bus"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from broker.cli import printing
+from broker.cli.exits import CommandError
 from broker.cli.printing import emit, emit_bytes, emit_json, note, reader_is_gone, say, terminal_safe
 
 
@@ -23,6 +26,17 @@ def written(stdout: io.TextIOWrapper) -> bytes:
     below = stdout.buffer
     assert isinstance(below, io.BytesIO)
     return below.getvalue()
+
+
+class Failing:
+    """A text stream that takes nothing."""
+
+    def __init__(self, number: int) -> None:
+        self.buffer = self
+        self._number = number
+
+    def write(self, _data: bytes) -> None:
+        raise OSError(self._number, os.strerror(self._number))
 
 
 @pytest.fixture
@@ -82,6 +96,26 @@ def test_a_closed_stderr_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
     say("x")
+
+
+def test_a_stderr_that_was_closed_before_the_start_sends_nothing_to_stdout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python has no stderr then, and print() would take standard output."""
+    monkeypatch.setattr(sys, "stderr", None)
+    say("x")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_stdout_that_takes_nothing_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is told as standard output that could not be written; a reader that went as what it is."""
+    monkeypatch.setattr(printing, "forget_stdout", lambda: None)
+    monkeypatch.setattr(sys, "stdout", Failing(errno.ENOSPC))
+    with pytest.raises(CommandError, match="standard output could not be written: No space left"):
+        emit_bytes(b"x")
+    monkeypatch.setattr(sys, "stdout", Failing(errno.EPIPE))
+    with pytest.raises(BrokenPipeError):
+        emit_bytes(b"x")
 
 
 def test_a_reader_that_has_gone_is_noticed_without_writing(pipe: tuple[int, int]) -> None:

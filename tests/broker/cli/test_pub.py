@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from broker.cli import pub
 from broker.cli.exits import CommandError
-from broker.cli.pub import parse_object, position, raised, read_payload
+from broker.cli.pub import meant_topic, parse_object, position, raised, read_payload
 from broker.client.context import Cause
 from broker.protocol.errors import LimitExceeded, SchemaError
 
@@ -55,14 +55,18 @@ def test_anything_else_is_refused_with_its_place(data: bytes) -> None:
 @pytest.mark.parametrize(
     "text,message",
     [
-        ("", "not JSON at line 1, column 1: Input is a zero-length, empty document"),
+        ("", "empty; an event's payload is a JSON object, such as {}"),
+        (" \n", "empty; "),
+        ("{'a':1}", "not JSON at line 1, column 2: a name in double quotes is expected here"),
+        ('{"a":1', "not JSON at line 1, column 7: it ends in the middle"),
+        ('{"a":1,}', "not JSON at line 1, column 7: a comma with nothing after it"),
         ("{bad}", "not JSON at line 1, column 2: "),
         ('{"a":1,\n "é" "x"}', "not JSON at line 2, column 6: "),
         ('{"a": NaN}', "not JSON at line 1, column 7: NaN is no JSON; send null or a string"),
         ('{"a":\n [1, -Infinity]}', "not JSON at line 2, column 6: -Infinity is no JSON"),
         ('{"a":Infinity}', "not JSON at line 1, column 6: Infinity is no JSON"),
         ('{"a": -x}', "not JSON at line 1, column 8: "),
-        ('{"a": 1e999}', "not JSON at line 1, column 7: number is infinity"),
+        ('{"a": 1e999}', "not JSON at line 1, column 7: a number too large to be kept"),
         ('{"a":"\\ud800"}', "not JSON at line 1, column 7: "),
         ("[1]", "an array; an event's payload is a JSON object"),
         ("null", "null; "),
@@ -123,3 +127,17 @@ def test_reading_stops_at_the_largest_payload(tmp_path: Path, monkeypatch: pytes
 def test_the_greater_depth_holds(inherited: int, given: int, depth: int) -> None:
     """--depth can raise what the environment says and never lower it; the cause stays."""
     assert raised(Cause(inherited, "cause"), given) == Cause(depth, "cause")
+
+
+@pytest.mark.parametrize(
+    "topic,meant",
+    [
+        ("prx.lifecycle.tol_call", "prx.lifecycle.tool_call"),
+        ("prx.lifecycle.tool_call", None),
+        ("prx.lifecycle.my_own_event", None),
+        ("tol_call", None),
+    ],
+)
+def test_a_mistyped_event_is_told_the_catalogued_one(topic: str, meant: str | None) -> None:
+    """Only below the prefix of the catalogue, and only when one is near."""
+    assert meant_topic(topic) == meant

@@ -87,6 +87,25 @@ def test_what_a_subscriber_missed_is_named_below_it() -> None:
     assert "    runs 12" in lines
 
 
+def test_a_subscriber_that_runs_hooks_has_a_line_for_them() -> None:
+    """Hooks, how their runs ended, and what is under way; other counters stay apart."""
+    ends = {"ok": 1_200, "timeout": 2, "signalled": 1, "dropped": 9}
+    counters = {"hooks": 5, "runs": ends, "runs_now": 3, "runs_waiting": 4, "runs_dropped": 9, "ending": 1}
+    assert text(subscribers=[subscriber(**counters)]).splitlines()[8:10] == [
+        (
+            "    5 hooks; runs: 1,200 ok, 0 failed, 2 timed out, 0 not started, 1 signalled, 9 dropped; "
+            "3 running, 4 waiting"
+        ),
+        "    ending 1",
+    ]
+
+
+def test_a_peer_may_report_anything_of_its_hooks() -> None:
+    """What is no number is as if it were not there."""
+    row = subscriber(hooks="many", runs={"ok": 1, "failed": "x"}, runs_now=None)
+    assert "    0 hooks; runs: 1 ok, 0 failed, " in text(subscribers=[row])
+
+
 def test_publishers_tell_what_they_dropped() -> None:
     """No bus, a full queue and too deep are three different things."""
     row = {"name": "agent", "pid": 9, "published": 5, "dropped_absent": 1, "dropped_full": 2, "over_depth": 3}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.cli import terminal
-from broker.cli.terminal import columns, cut, in_colour, is_terminal, paint, printable, width
+from broker.cli.terminal import columns, cut, cut_front, in_colour, is_terminal, paint, printable, width
 
 
 class Screen(io.StringIO):
@@ -72,6 +72,13 @@ def test_a_cut_text_fits(text: str, room: int) -> None:
 def test_a_cut_counts_columns_not_characters(text: str, room: int, shown: str) -> None:
     """Wide characters take two columns, combining ones none; an ellipsis says that something is missing."""
     assert cut(text, room) == shown
+
+
+def test_a_text_may_be_cut_at_its_beginning() -> None:
+    """By columns too; the ellipsis stands in front."""
+    assert cut_front("abcdef", 6) == "abcdef"
+    assert cut_front("abcdef", 4) == "…def"
+    assert cut_front("日本語", 5) == "…本語"
 
 
 def test_columns_come_from_the_environment_first() -> None:

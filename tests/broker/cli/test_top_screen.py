@@ -50,13 +50,13 @@ def test_the_head_tells_of_bus_and_traffic() -> None:
     """Which broker, since when, how much, from how many."""
     text = drawn(view(per_second=1234.5, total=12_345))
     assert "prxbus top   broker pid 7, up 7 min 4 s   /run/prxbus" in text
-    assert "1,234 events/s, 12,345 in 10.0 s   1 publisher" in text
+    assert "1,234 events/s   12,345 in 10.0 s   1 publisher" in text
 
 
 def test_losses_are_in_the_head() -> None:
     """What publishers dropped, what we missed ourselves, and why there is no answer."""
     text = drawn(view(dropped=3, missed=4, problem="no bus answers"), width=140)
-    assert "3 dropped by them" in text
+    assert "3 dropped by publishers" in text
     assert "this view itself missed 4" in text
     assert "no bus answers" in text
 
@@ -71,8 +71,8 @@ def test_rows_show_their_numbers() -> None:
                 subscriber(name="new", per_second=None),
             ],
             hooks=[
-                HookRow("h#0", "tool_call", 9, 2, 1, 1.5, 20.0),
-                HookRow("i#0", "error", 1, 1, 0, None, None),
+                HookRow("h#0", "tool_call", 9, 3, 2, 1, 3, 1.5, 20.0),
+                HookRow("i#0", "error", 1, 0, 1, 0, 0, None, None),
             ],
         )
     )
@@ -80,8 +80,8 @@ def test_rows_show_their_numbers() -> None:
     assert ["prx.x", "5", "50"] in rows
     assert ["audit", "11", "100", "0.50", "ms", "12", "(+2)", "prx.x", "12"] in rows
     assert ["new", "11", "-", "0.50", "ms", "0"] in rows
-    assert ["h#0", "tool_call", "9", "2", "1", "1.5", "ms", "20.0", "ms"] in rows
-    assert ["i#0", "error", "1", "1", "0", "-", "-"] in rows
+    assert ["h#0", "tool_call", "9", "3", "2", "1", "3", "1.5", "ms", "20.0", "ms"] in rows
+    assert ["i#0", "error", "1", "0", "1", "0", "0", "-", "-"] in rows
 
 
 @pytest.mark.parametrize("height", [17, 24, 50])
@@ -90,12 +90,48 @@ def test_the_screen_fits_the_terminal(height: int) -> None:
     many = view(
         topics=[TopicRow(f"t{n}", 1.0, n) for n in range(300)],
         subscribers=[subscriber(pid=n) for n in range(200)],
-        hooks=[HookRow(f"h{n}", "e", 1, 0, 0, 1.0, 1.0) for n in range(100)],
+        hooks=[HookRow(f"h{n}", "e", 1, 1, 0, 0, 0, 1.0, 1.0) for n in range(100)],
     )
     text = drawn(many, height=height)
     assert len(text.splitlines()) <= height
     assert text.count("... and ") == 3
     assert {"t0", "audit", "h0"} <= set(text.split())
+
+
+@pytest.mark.parametrize("width", [30, 50, 80, 120])
+def test_no_number_is_cut_and_no_line_too_wide(width: int) -> None:
+    """Names are shortened and columns left out; a number is whole or not there."""
+    shown = view(
+        total=123_456_789,
+        dropped=1_234_567,
+        topics=[TopicRow("prx.lifecycle." + "x" * 80, 123_456.0, 123_456_789)],
+        subscribers=[subscriber(name="n" * 60, missed=1_234_567, lost=7_654, gaps={"prx.x": 1_234_567})],
+        hooks=[
+            HookRow("tool_call#" + "1" * 40, "tool_call", 9_999, 1_111, 2_222, 3_333, 4_444, 123.0, 456.0)
+        ],
+    )
+    text = drawn(shown, width=width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    for line in lines:
+        for word in line.split():
+            if word.endswith("…"):
+                assert not word.replace(",", "")[:-1].isdigit(), line
+    assert "1,234,567 (+7,654)" in text
+    assert "123,456,789" in text
+    assert "3,333" in text
+
+
+def test_gaps_have_a_column_only_when_there_are_any() -> None:
+    """A column that is blank everywhere is left out."""
+    assert "GAPS" not in drawn(view(subscribers=[subscriber()]))
+    assert "GAPS" in drawn(view(subscribers=[subscriber(), subscriber(missed=1, gaps={"a": 1})]))
+
+
+def test_a_hook_keeps_the_end_of_its_name() -> None:
+    """The number behind its event tells it apart."""
+    row = HookRow("a_very_long_event_name_of_somebody#12", "e", 1, 1, 0, 0, 0, None, None)
+    assert "#12 " in drawn(view(hooks=[row]), width=50)
 
 
 def test_a_small_table_leaves_its_room_to_the_others() -> None:

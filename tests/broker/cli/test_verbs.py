@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.cli.verbs import GROUP, OWN, Verb, deferred, joined, nearest
+from broker.cli.verbs import GROUP, OWN, Verb, deferred, hint, joined
 
 
 def verb(name: str) -> Verb:
@@ -94,11 +94,17 @@ def test_a_deferred_verb_imports_when_used() -> None:
 
 
 @pytest.mark.parametrize(
-    "name,hint", [("stauts", "did you mean 'status'?"), ("PUB", "did you mean 'pub'?"), ("zzz", "there are ")]
+    "name,said",
+    [
+        ("tpa", "did you mean 'tap'?"),
+        ("stauts", "did you mean 'status'?"),
+        ("PUB", "did you mean 'pub'?"),
+        ("zzz", "there are "),
+    ],
 )
-def test_a_mistyped_name_gets_the_nearest_one(name: str, hint: str) -> None:
+def test_a_mistyped_name_gets_the_nearest_one(name: str, said: str) -> None:
     """The hint is the nearest name, or all of them where none is near."""
-    assert nearest(name, OWN).startswith(hint)
+    assert hint(name, OWN).startswith(said)
 
 
 def test_the_group_is_what_the_distribution_declares() -> None:
