@@ -157,6 +157,21 @@ def test_one_view_shows_topics_subscribers_and_hooks(bus: str) -> None:
     assert "\x1b" not in as_text.stdout
 
 
+@pytest.mark.parametrize("env,styled", [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_one_view_on_a_terminal_has_no_styles_when_none_are_wanted(
+    bus: str, env: dict[str, str], *, styled: bool
+) -> None:
+    """NO_COLOR takes bold and dim away too, not the colours alone."""
+    command = [COMMAND, "top", "--once", "--interval", "0.2", "--runtime-dir", bus]
+    clean = environment({"TERM": "xterm", **env})
+    with terminal(80) as (ours, theirs):
+        top = subprocess.run(command, stdin=theirs, stdout=theirs, env=clean, timeout=DEADLINE_S, check=False)
+        drawn = os.read(ours, 65_536)
+    assert top.returncode == 0
+    assert b"prxbus top" in drawn
+    assert (b"\x1b" in drawn) is styled
+
+
 def test_the_live_view_needs_a_terminal(bus: str) -> None:
     """Into a pipe it says what to use instead."""
     said = prxbus("top", "--runtime-dir", bus)
