@@ -108,6 +108,7 @@ class Publisher(Closing):
         self._lock = threading.RLock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
         self._waiting = threading.Event()  # set at close: nobody waits for room any longer
+        self._answered = threading.Event()  # set when the broker has welcomed or refused us
         self._refusal: Refused | None = None
         self._inherited = inherited(os.environ)
         self._floor = self._inherited.depth
@@ -286,6 +287,7 @@ class Publisher(Closing):
     def note(self, note: Note) -> None:
         """See :class:`broker.client.link.Owner`."""
         with self._lock:
+            self._answered.set()
             if isinstance(note, Held):
                 self._held = True
                 self.ready = False
@@ -318,8 +320,10 @@ class Publisher(Closing):
         while not self._settled(on_absent) and (left := deadline - time.monotonic()) > 0:
             with self._lock:
                 self._look_for_subscriptions()
-            if not self._settled(on_absent):
+            if not self.ready:
                 readable.poll(min(POLL_MS, max(1, int(left * 1000))))
+            elif not self._settled(on_absent):
+                self._answered.wait(left)
         if on_absent == "drop" or (self.ready and self._session.welcomed):
             return
         self.close()

@@ -313,14 +313,17 @@ class Subscriber(Closing):
         return True
 
     def _look_after_barrier(self) -> None:
-        """A second welcome means that we were away: run the barrier again; a probe that came ends it."""
+        """Each welcome begins the barrier, a second one also means that we were away; a probe ends it.
+
+        Not before the welcome: libzmq sends all subscriptions of a new connection in the order of
+        their bytes, so an inbox that is among them could be heard before the last pattern is.
+        """
         if self._reader.welcomes > self._welcomes:
-            first = self._welcomes == 0
-            self._welcomes = self._reader.welcomes
-            if not first:
+            if self._welcomes:
                 self._away += 1
                 self._link.hello()
-                self._begin_barrier()
+            self._welcomes = self._reader.welcomes
+            self._begin_barrier()
         if self._inbox is not None and self._inbox in self._reader.inboxes:
             self._socket.unsubscribe(b"0" + INBOX_PREFIX + self._inbox + b"\0")
             self._reader.inboxes.clear()
@@ -348,8 +351,7 @@ class Subscriber(Closing):
         with self._lock:
             self._inside = True
             try:
-                self._begin_barrier()
-                while self._inbox is not None:
+                while self._welcomes == 0 or self._inbox is not None:
                     if self._refused is not None:
                         raise RequestRefused(self._refused.code, self._refused.error)
                     if time.monotonic() > deadline:

@@ -73,11 +73,16 @@ class Pattern:
         literal, star, _ = text.partition("*")
         self.prefix = literal.encode() + (b"" if star else b"\0")
         self.exact = star == "" or text == "*" or (text.endswith(".*") and text.count("*") == 1)
-        middle = re.escape(text).replace(r"\*", r"[^.]+")
-        self._expression = re.compile(middle.removesuffix("[^.]+") + ".+" if text.endswith("*") else middle)
+        self._expression: re.Pattern[str] | None = None
 
     def matches(self, topic: str) -> bool:
         """Whether ``topic`` (already checked) is one that this pattern asks for."""
+        if self.exact:
+            return topic == self.text if self.text[-1] != "*" else topic.startswith(self.text[:-1])
+        if self._expression is None:  # compiled at first use: a subscriber may have a thousand patterns
+            middle = re.escape(self.text).replace(r"\*", r"[^.]+")
+            last_star = self.text[-1] == "*"
+            self._expression = re.compile(middle.removesuffix("[^.]+") + ".+" if last_star else middle)
         return self._expression.fullmatch(topic) is not None
 
     @property

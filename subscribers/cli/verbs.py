@@ -12,7 +12,13 @@ from broker.cli.verbs import Verb, deferred
 _PACKAGE: Final = __name__.rpartition(".")[0]
 
 VERBS: Final[tuple[Verb, ...]] = (
-    deferred("up", "run the broker and the hooks of a workspace", f"{_PACKAGE}.up"),
-    deferred("config", "show or check the configuration", f"{_PACKAGE}.config"),
-    deferred("demo", "replay a recorded agent session through a bus and its hooks", f"{_PACKAGE}.demo"),
+    deferred("up", "run the broker and the hooks of a workspace", f"{_PACKAGE}.up", extra=True),
+    deferred("config", "show or check the configuration", f"{_PACKAGE}.config", bus=False, extra=True),
+    deferred(
+        "demo",
+        "replay a recorded agent session through a bus and its hooks",
+        f"{_PACKAGE}.demo",
+        bus=False,
+        extra=True,
+    ),
 )

@@ -336,7 +336,7 @@ def test_retained_values_come_first(bus: str) -> None:
 def test_an_acknowledged_publish_says_how_many_listen(bus: str) -> None:
     """The broker counts the subscribers whose patterns match."""
     with Publisher("me", runtime_dir=bus) as agent:
-        assert agent.publish_acknowledged("prx.x", {}) == 0
+        assert agent.publish_acknowledged("prx.z", {}) == 0
         with Subscriber(["prx.*"], runtime_dir=bus) as one, Subscriber(["prx.x"], runtime_dir=bus) as two:
             with Subscriber(["prx.y"], runtime_dir=bus):
                 assert agent.publish_acknowledged("prx.x", {"n": 1}) == 2

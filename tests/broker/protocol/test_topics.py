@@ -308,3 +308,13 @@ def test_a_subscriber_gives_each_prefix_once(wanted: list[Pattern]) -> None:
         | {b"0" + BEACON_PREFIX + channel for channel in channels}
         | {WELCOME}
     )
+
+
+def test_a_pattern_may_be_asked_more_than_once() -> None:
+    """The answer is the same at each time, also where it takes more than a comparison."""
+    pattern = Pattern("prx.*.error")
+    assert [pattern.matches(topic) for topic in ("prx.a.error", "prx.a.b", "prx.b.error")] == [
+        True,
+        False,
+        True,
+    ]
