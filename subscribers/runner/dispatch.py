@@ -1,8 +1,9 @@
 """One event end to end: match, render, run, report.
 
 Decides what is run for an event and what is said about it afterwards; each run has its own payload
-file. Every run that could not be started or did not fit is counted. Knows no socket: events come
-in as values and reports go out through a function.
+file. Every run that could not be started or did not fit is counted, and no event, whatever its
+bytes, keeps the next one from being handled. Knows no socket: events come in as values and reports
+go out through a function.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from broker.protocol.errors import BusError
+from broker.logs import get_logger
+from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 
 from ..dialects.base import Dialect, EventView, Place
@@ -26,6 +28,11 @@ from ..runtimes.reaper import Reaper
 from ..sources.resolve import Resolved, Unresolved
 from .reports import DEAD_LETTER_TOPIC, RUN_TOPIC, dead_letter, run_report
 from .views import lifecycle_event, view
+
+ERROR_CHARACTERS: Final = 300
+"""Longest text of an unexpected error in a report or in the log."""
+
+log = get_logger("subscribers.dispatch")
 
 Publish = Callable[[str, dict[str, Any], Event], None]
 """Publishes a report: topic, payload and the event that it is about."""
@@ -77,19 +84,31 @@ class Dispatcher:
         self._lock = threading.Lock()
 
     def dispatch(self, event: Event) -> None:
-        """Start (or queue, or drop and count) every hook of ``event``; returns without waiting for any."""
+        """Start (or queue, or drop and count) every hook of ``event``; returns without waiting for any.
+
+        Raises nothing on account of an event: what cannot be handled is counted and logged.
+        """
+        try:
+            self._dispatch(event)
+        except Exception as error:  # anybody may publish anything; the next events are not to suffer for it
+            self._count("unreadable")
+            log.error("an event could not be handled", id=event.id, error=shown(error, ERROR_CHARACTERS))
+
+    def _dispatch(self, event: Event) -> None:
         name = lifecycle_event(event.topic)
         specs = () if name is None else self._hooks.plan.for_event(name)
         if name is None or not specs:
             return
         try:
             seen = view(self._dialect.NAME, name, event)
-        except BusError as error:
+            body = self._dialect.envelope(seen)
+        except Exception as error:  # a payload may be bad in more ways than the bus has errors for
             self._count("unreadable", len(specs))
+            why = str(error) if isinstance(error, BusError) else shown(error, ERROR_CHARACTERS)
+            outcome = Outcome.not_started(f"its payload cannot be had: {why}")
             for spec in specs:
-                self._report(spec, event, Outcome.not_started(f"its payload cannot be had: {error}"), 0.0)
+                self._report(spec, event, outcome, 0.0)
             return
-        body = self._dialect.envelope(seen)
         arrived = time.monotonic()
         for spec in specs:
             if not self._pool.submit(spec.id, self._job(spec, event, seen, body, arrived)):
@@ -115,7 +134,7 @@ class Dispatcher:
         try:
             path = self._files.write(body)
         except OSError as error:
-            return Outcome.not_started(f"its payload file cannot be written: {error.strerror}")
+            return Outcome.not_started(f"its payload file cannot be written: {error.strerror or error}")
         place = Place(
             workspace=self._hooks.workspace,
             runtime_dir=self._runtime_dir,
@@ -131,10 +150,11 @@ class Dispatcher:
         report = run_report(spec, event.id, outcome, waited_s)
         self._publish(RUN_TOPIC, report, event)
         if outcome.status != "ok":
+            payload: bytes | None
             try:
                 payload = event.payload_bytes
             except BusError:
-                payload = b"null"
+                payload = None
             self._publish(DEAD_LETTER_TOPIC, dead_letter(report, event.topic, payload), event)
 
     def _count(self, status: str, count: int = 1) -> None:

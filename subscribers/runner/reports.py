@@ -5,6 +5,7 @@ Decides fields and sizes. Pure; who publishes them is the dispatcher's affair.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -48,9 +49,32 @@ def run_report(spec: HookSpec, event_id: str, outcome: Outcome, waited_s: float)
     }
 
 
-def dead_letter(report: Mapping[str, Any], topic: str, payload: bytes) -> dict[str, Any]:
-    """The payload of ``prx.hooks.dead_letter``: a failed run's report with its event, for a retry."""
-    letter: dict[str, Any] = {**report, "topic": topic, "payload_bytes": len(payload)}
-    if len(payload) <= LETTER_BYTES:
+def dead_letter(report: Mapping[str, Any], topic: str, payload: bytes | None) -> dict[str, Any]:
+    """The payload of ``prx.hooks.dead_letter``: a failed run's report with its event, for a retry.
+
+    ``payload`` is what the publisher sent, None when it cannot be had. It stands in the letter as
+    ``payload`` when it is JSON that a reader of the letter can still decode, one level deeper than
+    it was; any other bytes as ``payload_base64``. More than :data:`LETTER_BYTES` are left out.
+    """
+    letter: dict[str, Any] = {
+        **report,
+        "topic": topic,
+        "payload_bytes": None if payload is None else len(payload),
+    }
+    if payload is None or len(payload) > LETTER_BYTES:
+        return letter
+    if _fits_inside(payload):
         letter["payload"] = orjson.Fragment(payload)
+    else:
+        letter["payload_base64"] = b64encode(payload).decode("ascii")
     return letter
+
+
+def _fits_inside(payload: bytes) -> bool:
+    """Whether ``payload`` is one JSON value that is still within the decoder's depth inside an object."""
+    try:
+        orjson.loads(payload)  # alone first: "1, 2" would be an array's inside
+        orjson.loads(b'{"payload":%b}' % payload)
+    except orjson.JSONDecodeError:
+        return False
+    return True

@@ -23,7 +23,7 @@ import orjson
 from broker.client import Publisher, Subscriber
 from broker.lifeline import hold
 from broker.logs import configure, get_logger
-from broker.protocol.errors import BusError, BusUnreachable, RuntimeDirError
+from broker.protocol.errors import BusError, BusUnreachable, RuntimeDirError, shown
 from broker.protocol.events import Event
 from broker.protocol.topics import LIFECYCLE
 
@@ -47,7 +47,7 @@ DRAIN_SECONDS: Final = 5.0
 """How long runs under way may go on after SIGTERM."""
 
 LOGGED_CHARACTERS: Final = 300
-"""Last characters of a failed run's stderr in the log; the report has more."""
+"""Characters of an error, or the last ones of a failed run's stderr, in the log; the report has more."""
 
 TURN_SECONDS: Final = 0.25
 """Longest wait for events before signals are looked at."""
@@ -63,7 +63,7 @@ class ShellService:
         self._rescan = threading.Event()
         self._drain_seconds: float = options.drain_seconds
         folder = sysconfig.get_path("scripts")
-        self._hooks = WorkspaceHooks(options.workspace, prx, folder, self._tell, self._failed)
+        self._hooks = WorkspaceHooks(_absolute(options.workspace), prx, folder, self._tell, self._failed)
         self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
         self._reaper = Reaper(adopts=adopts)
         self._files = PayloadFiles.in_first_usable(payload_directories(os.environ))
@@ -117,7 +117,10 @@ class ShellService:
         self._publisher.close()
 
     def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
-        """A report is about an event, not caused by handling it: it keeps the event's depth."""
+        """A report is about an event, not caused by handling it: it keeps the event's depth.
+
+        One that cannot be published is logged, whatever the reason: hooks matter more than their reports.
+        """
         if topic == DEAD_LETTER_TOPIC:
             facts = {name: payload[name] for name in ("hook", "command", "status", "exit_code", "reason")}
             log.warning("a hook failed", **facts, stderr=payload["stderr"][-LOGGED_CHARACTERS:])
@@ -127,6 +130,8 @@ class ShellService:
             )
         except BusError as error:
             log.error("a report could not be published", topic=topic, error=str(error))
+        except Exception as error:
+            log.error("a report could not be published", topic=topic, error=shown(error, LOGGED_CHARACTERS))
 
     def _counters(self) -> dict[str, Any]:
         pool, reaper = self._pool.stats, self._reaper.stats
@@ -153,6 +158,17 @@ class ShellService:
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stop.set()
+
+
+def _absolute(workspace: str) -> str:
+    """The workspace's absolute path; raises FileNotFoundError when it hangs on a folder that was deleted."""
+    try:
+        return os.path.abspath(workspace)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"workspace {workspace!r} cannot be found: the current directory was deleted; "
+            "name the workspace by its absolute path"
+        ) from None
 
 
 def _log(diagnostic: Diagnostic) -> None:

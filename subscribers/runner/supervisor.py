@@ -1,18 +1,20 @@
 """Keeps the broker and its subscriber processes running, in the foreground, until told to stop.
 
 Decides the order of start and stop and who is started again; a process says itself when it is ready
-(one line of JSON on its stdout). Knows no socket and no hook: what it runs are argument lists.
+(one line of JSON on its stdout). A process that the system has no room to start counts as one that
+ended, and is tried again later. Knows no socket and no hook: what it runs are argument lists.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -118,7 +120,7 @@ class Supervisor:
     def _start_rank(self, rank: int) -> None:
         children = [child for child in self._children if child.program.rank == rank]
         for child in children:
-            self._start(child)
+            self._start(child, starting=True)
         deadline = time.monotonic() + READY_SECONDS
         while not self._stopping and not all(child.said for child in children):
             if time.monotonic() > deadline:
@@ -126,22 +128,41 @@ class Supervisor:
                 raise StartFailed(name, 5, f"{name} was not ready within {READY_SECONDS:g} s")
             self._turn(deadline, starting=True)
 
-    def _start(self, child: Child) -> None:
+    def _start(self, child: Child, *, starting: bool = False) -> None:
+        """Start the process, or plan another try when the system refuses; the first time that is final."""
         child.said, child.due, child.line = None, None, b""
-        process = subprocess.Popen(
-            child.program.argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=self._environ,
-            process_group=0,
-        )
-        child.process = process
-        child.pidfd = os.pidfd_open(process.pid)
-        child.restarts.started(time.monotonic())
+        child.restarts.started(time.monotonic())  # a try counts: else failing ones would have no pause
+        try:
+            process = subprocess.Popen(
+                child.program.argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=self._environ,
+                process_group=0,
+            )
+            try:
+                self._watch(child, process)
+            except OSError:
+                _discard(process)
+                raise
+        except OSError as error:
+            name = child.program.name
+            if starting:
+                raise StartFailed(name, 1, f"{name} could not be started: {_explain(error)}") from None
+            self._plan(child, "a process could not be started and is tried again", reason=_explain(error))
+
+    def _watch(self, child: Child, process: subprocess.Popen[bytes]) -> None:
+        """Hear of what ``process`` says and of its end. Raises OSError, and then nothing is watched."""
         assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), False)
-        self._selector.register(process.stdout, selectors.EVENT_READ, child)
-        self._selector.register(child.pidfd, selectors.EVENT_READ, child)
+        with ExitStack() as undo:
+            pidfd = os.pidfd_open(process.pid)
+            undo.callback(os.close, pidfd)
+            os.set_blocking(process.stdout.fileno(), False)
+            self._selector.register(process.stdout, selectors.EVENT_READ, child)
+            undo.callback(self._selector.unregister, process.stdout)
+            self._selector.register(pidfd, selectors.EVENT_READ, child)
+            undo.pop_all()
+        child.process, child.pidfd = process, pidfd
 
     def _next_due(self) -> float:
         dues = [child.due for child in self._children if child.due is not None]
@@ -153,6 +174,8 @@ class Supervisor:
             child = key.data
             if child is None:
                 self._signals(os.read(self._wake_read, 512))
+            elif child.process is None:
+                continue  # its end came first in this very turn, and took the rest along
             elif key.fd != child.pidfd:
                 self._read(child)
             else:
@@ -168,12 +191,16 @@ class Supervisor:
         name = child.program.name
         if starting:
             raise StartFailed(name, code if code > 0 else 1, f"{name} ended with {code} before it was ready")
+        self._plan(child, "a process ended by itself and is started again", code=code)
+
+    def _plan(self, child: Child, words: str, **facts: object) -> None:
+        """Have the child started again after a pause, and say so."""
         child.due = child.restarts.ended(time.monotonic())
         pause = max(0.0, child.due - time.monotonic())
         log.error(
-            "a process ended by itself and is started again",
-            process=name,
-            code=code,
+            words,
+            process=child.program.name,
+            **facts,
             again_in_s=round(pause, 2),
             restarts=child.restarts.count,
         )
@@ -245,6 +272,19 @@ class Supervisor:
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+_NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+def _discard(process: subprocess.Popen[bytes]) -> None:
+    """End a process that nobody can watch over."""
+    with process:  # closes its pipes and takes its exit code
+        process.kill()
+
+
+def _explain(error: OSError) -> str:
+    return f"{error.strerror}: {error.filename!r}" if error.filename else str(error.strerror)
+
+
 def _ready_line(line: bytes) -> Mapping[str, Any]:
     try:
         said = orjson.loads(line)
@@ -254,9 +294,9 @@ def _ready_line(line: bytes) -> Mapping[str, Any]:
 
 
 def _has_terminal() -> bool:
-    """Whether this process has a controlling terminal."""
+    """Whether this process has a controlling terminal; when there is no room to look, it counts as there."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno in _NO_ROOM
     return True

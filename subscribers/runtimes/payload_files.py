@@ -8,6 +8,7 @@ Refuses to know what is in them.
         <token>/              one store, locked for as long as its process lives
             prx-hook-<random>.json   one payload (0600)
 
+A store that somebody removes while its process lives (a logout does, where RemoveIPC is set) is made again.
 A lock says who lives better than a pid does: it is never reused, and it is the same in every pid namespace.
 """
 
@@ -19,16 +20,21 @@ import secrets
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Final
 
+from broker.logs import get_logger
+
 LOCK_DEADLINE_S: Final = 5.0
 _LOCK_PAUSE_S: Final = 0.005
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+log = get_logger("subscribers.payload_files")
 
 
 class PayloadDirError(OSError):
@@ -52,25 +58,25 @@ class PayloadFiles:
 
     def __init__(self, directory: str | os.PathLike[str], *, prefix: str = "prx-hook-") -> None:
         self._directory = os.fspath(directory)
+        self._directories: tuple[str, ...] = (self._directory,)
         self._prefix = prefix
-        _make_private(self._directory)
-        with _locked(self._directory):
-            self._token = secrets.token_hex(8)
-            self._store = os.path.join(self._directory, self._token)
-            os.mkdir(self._store, 0o700)
-            self._descriptor = os.open(self._store, _DIRECTORY)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._lock = threading.Lock()  # the store may be made again while runs write and remove
+        self._store, self._descriptor = _new_store(self._directory)
         self.sweep()
 
     @classmethod
     def in_first_usable(cls, directories: Iterable[str], *, prefix: str = "prx-hook-") -> PayloadFiles:
         """Open the store in the first directory that works. Raises what the last one said if none does."""
         failure = PayloadDirError("no directory for payload files was named")
-        for directory in directories:
+        candidates = tuple(directories)
+        for directory in candidates:
             try:
-                return cls(directory, prefix=prefix)
+                files = cls(directory, prefix=prefix)
             except PayloadDirError as error:
                 failure = error
+            else:
+                files._directories = candidates
+                return files
         raise failure
 
     def __enter__(self) -> PayloadFiles:
@@ -82,9 +88,18 @@ class PayloadFiles:
         self.close()
 
     def write(self, payload: bytes) -> str:
-        """Write the payload to a new file and return its path. Raises OSError, such as for a full disk."""
+        """Write the payload to a new file and return its path. Raises OSError, such as for a full disk.
+
+        A store that was removed is made again first, in the first directory that works.
+        """
         name = f"{self._prefix}{secrets.token_hex(6)}.json"
-        descriptor = os.open(name, _CREATE, 0o600, dir_fd=self._descriptor)
+        with self._lock:
+            try:
+                descriptor = os.open(name, _CREATE, 0o600, dir_fd=self._descriptor)
+            except FileNotFoundError:
+                self._renew()
+                descriptor = os.open(name, _CREATE, 0o600, dir_fd=self._descriptor)
+            path = f"{self._store}/{name}"
         try:
             unwritten = memoryview(payload)
             while unwritten:
@@ -94,11 +109,11 @@ class PayloadFiles:
             raise
         finally:
             os.close(descriptor)
-        return f"{self._store}/{name}"
+        return path
 
     def remove(self, path: str) -> None:
         """Remove a file that :meth:`write` made; a program may have removed it already."""
-        with suppress(FileNotFoundError):
+        with self._lock, suppress(FileNotFoundError):
             os.unlink(os.path.basename(path), dir_fd=self._descriptor)
 
     @contextmanager
@@ -115,16 +130,44 @@ class PayloadFiles:
         removed = 0
         with _locked(self._directory), os.scandir(self._directory) as entries:
             for entry in entries:
-                if entry.name != self._token and entry.is_dir(follow_symlinks=False):
+                if entry.path != self._store and entry.is_dir(follow_symlinks=False):
                     removed += _remove_abandoned(entry.path)
         return removed
 
     def close(self) -> None:
         """Remove the store with everything in it. Harmless when repeated."""
-        if self._descriptor >= 0:
-            shutil.rmtree(self._store, ignore_errors=True)
+        with self._lock:
+            if self._descriptor >= 0:
+                shutil.rmtree(self._store, ignore_errors=True)
+                os.close(self._descriptor)
+                self._descriptor = -1
+
+    def _renew(self) -> None:
+        """Make the store again, in the first directory that works. The lock is held."""
+        failure: OSError | None = None
+        for directory in self._directories:
+            try:
+                store, descriptor = _new_store(directory)
+            except OSError as error:
+                failure = error
+                continue
+            log.warning("the payload files' store was removed and is made again", was=self._store, now=store)
             os.close(self._descriptor)
-            self._descriptor = -1
+            self._directory, self._store, self._descriptor = directory, store, descriptor
+            return
+        assert failure is not None
+        raise failure
+
+
+def _new_store(directory: str) -> tuple[str, int]:
+    """A new store's path and open, locked descriptor. Raises PayloadDirError and other OSErrors."""
+    _make_private(directory)
+    with _locked(directory):
+        store = os.path.join(directory, secrets.token_hex(8))
+        os.mkdir(store, 0o700)
+        descriptor = os.open(store, _DIRECTORY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return store, descriptor
 
 
 def _make_private(directory: str) -> None:

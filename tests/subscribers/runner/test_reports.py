@@ -1,6 +1,10 @@
 """What the bus is told of a run."""
 
+import base64
+
 import orjson
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from subscribers.hooks.outcome import NOTHING, Captured, Outcome
 from subscribers.hooks.spec import HookSpec
@@ -45,3 +49,26 @@ def test_a_dead_letter_carries_the_event_for_a_retry() -> None:
     large = dead_letter(report, "prx.lifecycle.tool_call", b" " * (LETTER_BYTES + 1))
     assert "payload" not in large
     assert large["payload_bytes"] == LETTER_BYTES + 1
+
+
+@given(st.binary(max_size=40))
+@example(b"1, 2")
+@example(b"[" * 1_024 + b"]" * 1_024)
+@example(b"")
+def test_a_dead_letter_is_json_whatever_it_is_about(payload: bytes) -> None:
+    """The letter can be decoded, and gives back the payload's value or its very bytes."""
+    report = run_report(SPEC, "id", Outcome.not_started("bad"), 0.0)
+    letter = orjson.loads(orjson.dumps(dead_letter(report, "prx.x", payload)))
+    assert letter["payload_bytes"] == len(payload)
+    if "payload" in letter:
+        assert letter["payload"] == orjson.loads(payload)
+    else:
+        assert base64.b64decode(letter["payload_base64"]) == payload
+
+
+def test_a_dead_letter_without_the_payload_says_so() -> None:
+    """A payload that cannot be had has no size either."""
+    report = run_report(SPEC, "id", Outcome.not_started("expired"), 0.0)
+    letter = dead_letter(report, "prx.x", None)
+    assert letter["payload_bytes"] is None
+    assert letter.keys().isdisjoint({"payload", "payload_base64"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -224,3 +225,60 @@ def test_memory_is_preferred_to_disk() -> None:
         shared, temporary = payload_directories(environ)
         assert shared == f"/dev/shm/prxbus-payloads-{os.getuid()}"
         assert temporary.endswith(f"/prxbus-payloads-{os.getuid()}")
+
+
+@pytest.mark.parametrize("removed", ["store", "directory"])
+def test_a_store_that_was_removed_is_made_again(tmp_path: Path, removed: str) -> None:
+    """Whether the store or its whole directory went, the next payload gets a new, locked, private one."""
+    directory = tmp_path / "p"
+    with PayloadFiles(directory) as files:
+        first = files.write(b"old")
+        shutil.rmtree(Path(first).parent if removed == "store" else directory)
+        files.remove(first)
+        with files.holding(b"new") as path:
+            assert Path(path).read_bytes() == b"new"
+            assert {part.stat().st_mode & 0o777 for part in list(Path(path).parents)[:2]} == {0o700}
+            with PayloadFiles(directory):
+                assert Path(path).exists(), "another process's sweep takes it for abandoned"
+    assert _files(directory) == ["lock"]
+
+
+def test_threads_that_all_miss_the_store_share_the_next_one(tmp_path: Path) -> None:
+    """One of them makes it, and every path that is given out holds its payload."""
+    failures: list[str] = []
+
+    def work(number: int) -> None:
+        for turn in range(20):
+            payload = b"%d.%d" % (number, turn)
+            path = files.write(payload)
+            if Path(path).read_bytes() != payload:
+                failures.append(path)
+
+    with PayloadFiles(tmp_path / "p") as files:
+        shutil.rmtree(Path(files.write(b"x")).parent)
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len([name for name in os.listdir(tmp_path / "p") if name != "lock"]) == 1
+    assert failures == []
+
+
+def test_a_removed_store_is_made_where_there_is_a_place(tmp_path: Path) -> None:
+    """When the first directory cannot come back, the next one is used; without one the reason is told."""
+    directories = [str(tmp_path / "runtime" / "p"), str(tmp_path / "q")]
+    (tmp_path / "runtime").mkdir()
+    with PayloadFiles.in_first_usable(directories) as files:
+        with files.holding(b"x") as path:
+            assert path.startswith(directories[0])
+        shutil.rmtree(tmp_path / "runtime")
+        with files.holding(b"x") as path:
+            assert path.startswith(directories[1])
+            shutil.rmtree(directories[1])
+        Path(directories[1]).write_bytes(b"")
+        with pytest.raises(PayloadDirError, match="it is not a directory"):
+            files.write(b"x")
+        Path(directories[1]).unlink()
+        with files.holding(b"x") as path:
+            assert path.startswith(directories[1])
