@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     """Run until told to stop; returns the exit code."""
     from ..config import files
 
-    workspace = None if options.workspace is None else os.path.abspath(options.workspace)
+    workspace = None if options.workspace is None else _absolute(options.workspace)
     if workspace is not None and not os.path.isdir(workspace):
         raise UsageError(f"workspace {workspace!r} is not a directory")
     flags = {"bus.runtime_dir": options.runtime_dir, "log.level": options.log_level}
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     configure(settings.log.level)
     if workspace is None:
         print(
-            f"prxbus up: no workspace named, so no hooks run; name one with --workspace {os.getcwd()}",
+            f"prxbus up: no workspace named, so no hooks run; name one with --workspace {_here()}",
             file=sys.stderr,
         )
     environ = {k: v for k, v in os.environ.items() if k not in (DEPTH_VARIABLE, CAUSE_VARIABLE)}
@@ -78,6 +78,24 @@ def run(options: argparse.Namespace) -> int:
             )
         raise CommandError(told, "start_failed", failure.exit_code) from None
     return DONE
+
+
+def _absolute(workspace: str) -> str:
+    try:
+        return os.path.abspath(workspace)
+    except FileNotFoundError:
+        raise UsageError(
+            f"workspace {workspace!r} cannot be found: the current directory was deleted; "
+            "name the workspace by its absolute path"
+        ) from None
+
+
+def _here() -> str:
+    """The current directory for a hint, or a placeholder where it was deleted."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "DIR"
 
 
 def programs(settings: Settings, directory: str, workspace: str | None) -> list[Program]:

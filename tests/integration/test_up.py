@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import sysconfig
 import threading
 from collections.abc import Iterator, Mapping
@@ -214,4 +213,21 @@ def test_the_demo_loses_nothing(tmp_path: Path) -> None:
     assert result["by_hook"]["turn_complete#0"]["timed_out"] == 2
     shown = run("demo", NO_COLOR="1")
     assert "lost 0" in shown.stdout
-    assert sys.executable
+
+
+def test_a_deleted_working_directory_is_named(runtime_dir: Path, tmp_path: Path) -> None:
+    """A workspace that cannot be found because we stand in a deleted directory is said so."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        [
+            *("/bin/sh", "-c", 'cd "$1" && rmdir "$1" && exec "$2" up --workspace . --runtime-dir "$3"'),
+            *("sh", gone, PRXBUS, runtime_dir),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "workspace '.' cannot be found: the current directory was deleted" in done.stderr
