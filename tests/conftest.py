@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -17,6 +18,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Under nohup a hangup is ignored, by children too: brokers that are to hear it would not.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
 LEAK_DEADLINE_S = 5.0

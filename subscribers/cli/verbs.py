@@ -13,7 +13,7 @@ _PACKAGE: Final = __name__.rpartition(".")[0]
 
 VERBS: Final[tuple[Verb, ...]] = (
     deferred("up", "run the broker and the hooks of a workspace", f"{_PACKAGE}.up", extra=True),
-    deferred("config", "show or check the configuration", f"{_PACKAGE}.config", bus=False, extra=True),
+    deferred("config", "show or check the configuration", f"{_PACKAGE}.config", extra=True),
     deferred(
         "demo",
         "replay a recorded agent session through a bus and its hooks",

@@ -98,7 +98,7 @@ def test_every_verb_has_help_and_the_runtime_directory(verb: str) -> None:
     said = prxbus(verb, "--help")
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.startswith(f"usage: prxbus {verb} ")
-    assert ("--runtime-dir DIR" in said.stdout) == (verb not in ("completion", "schema"))
+    assert ("--runtime-dir DIR" in said.stdout) == (verb not in ("completion", "demo", "schema"))
 
 
 @pytest.mark.parametrize(
