@@ -66,9 +66,9 @@ $(VENV)/.ready-run: $(SETUP)
 	@touch $@
 
 $(VENV)/.ready-dev: $(SETUP)
-	@.ci/setup $(VENV) run,dev
+	@.ci/setup $(VENV) run,wasm,dev
 	@touch $@
 
 $(VENV)/.ready-bench: $(SETUP)
-	@.ci/setup $(VENV) run,dev,bench
+	@.ci/setup $(VENV) run,wasm,dev,bench
 	@touch $@

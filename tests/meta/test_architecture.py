@@ -45,7 +45,11 @@ ROOMS = (
     Room(
         "subscribers.dialects", ("subscribers.hooks", "broker.protocol"), frozenset({"orjson"}), sans_io=True
     ),
-    Room("subscribers.runtimes", ("subscribers.hooks", "broker.protocol", "broker.logs"), RUN - {"zmq"}),
+    Room(
+        "subscribers.runtimes",
+        ("subscribers.hooks", "broker.protocol", "broker.logs"),
+        (RUN | {"wasmtime"}) - {"zmq"},
+    ),
     Room("subscribers.cli", ("subscribers", "broker"), RUN),
     Room(
         "subscribers",
