@@ -45,7 +45,7 @@ _REFERENCE: Final = re.compile(r"[0-9a-z-]{1,96}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ENVELOPE_HEAD: Final = b"\x98" + bytes([VERSION]) + b"\xc4" + bytes([PUBLISHER_BYTES])
 
-unpack_numbers: Final = struct.Struct(">BQBQ").unpack_from
+pack_numbers: Final = struct.Struct(">BQBQ").unpack_from
 """The reverse: tag, sequence, tag and time at an offset; struct.error when the frame ends before."""
 
 pack_numbers: Final = struct.Struct(">BQBQ").pack

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...protocol.batches import decode_batch
 from ...protocol.beacons import decode_beacon
@@ -25,10 +25,9 @@ from ...protocol.events import (
     event_head,
     event_names,
     split_key,
-    unpack_numbers,
 )
 from ...protocol.topics import BEACON_PREFIX, DEPTH_BYTES, INBOX_PREFIX, WELCOME, Pattern
-from .accounting import Accounting, Stream
+from .accounting import FORGOTTEN, Accounting, Stream
 
 LANES: Final = 16_384
 """Lanes, and unwanted keys, that a reader remembers; beyond that it starts again."""
@@ -40,24 +39,52 @@ _NUMBERS: Final = 18
 _NEW: Final = tuple.__new__
 
 
-class Lane:
-    """What the frames of one key and publisher have in common.
+class Lane(NamedTuple):
+    """What the frames of one key and publisher have in common: how they begin, and their layout.
 
-    ``names`` is how session id, source and cause of its latest event were packed: an event that begins
-    with the same bytes has the same ones.
+    ``middle`` is how session id, source and cause of its latest event were packed, up to the tag of a
+    payload with a two-byte length: an event with the same bytes there has the same ones. ``unpack`` gives
+    sequence, a tag, time, middle and the payload's size, of a frame at ``skip``; the payload begins at
+    ``start``.
     """
 
-    __slots__ = ("caused_by", "depth", "names", "publisher_id", "session_id", "source", "stream", "topic")
+    head: bytes
+    skip: int
+    unpack: Callable[[bytes, int], tuple[int, int, int, bytes, int]]
+    middle: bytes
+    start: int
+    stream: Stream
+    topic: str
+    depth: int
+    publisher_id: bytes
+    session_id: str | None
+    source: str
+    caused_by: str | None
 
-    def __init__(self, event: Event, names: bytes, stream: Stream) -> None:
-        self.topic = event.topic
-        self.depth = event.depth
-        self.publisher_id = event.publisher_id
-        self.session_id = event.session_id
-        self.source = event.source
-        self.caused_by = event.caused_by
-        self.names = names
-        self.stream = stream
+
+def lane_of(event: Event, head: bytes, names: bytes, stream: Stream) -> Lane:
+    """The lane of ``event``, whose frame begins with ``head`` and has its names packed as ``names``."""
+    layout = struct.Struct(f">QBQ{len(names) + 1}sH")
+    return Lane(
+        head=head + b"\xcf",
+        skip=len(head) + 1,
+        unpack=layout.unpack_from,
+        middle=names + b"\xc5",
+        start=len(head) + 1 + layout.size,
+        stream=stream,
+        topic=event.topic,
+        depth=event.depth,
+        publisher_id=event.publisher_id,
+        session_id=event.session_id,
+        source=event.source,
+        caused_by=event.caused_by,
+    )
+
+
+_NO_LANE: Final = lane_of(
+    Event("", 0, b"", 0, 0, None, "", None, b""), head=b"\xff", names=b"", stream=Stream(FORGOTTEN)
+)
+"""A lane for no frame: none that is an event begins like this, and no number follows a forgotten one."""
 
 
 class Reader:
@@ -95,44 +122,35 @@ class Reader:
         lanes = self._lanes
         events: list[Event] = []
         append = events.append
+        head, skip, unpack, middle, start, stream, topic, depth, publisher, session, source, cause = _NO_LANE
         for frame in frames:
-            start = frame.find(b"\0") + _HEAD
-            lane = lanes.get(frame[:start])
-            if lane is not None:
-                try:
-                    tag, sequence, other_tag, time_ns = unpack_numbers(frame, start)
-                    start += _NUMBERS
-                    names = lane.names
-                    if (
-                        sequence == lane.stream.last + 1
-                        and tag == other_tag == 0xCF
-                        and time_ns <= MAX_TIME
-                        and frame.startswith(names, start)
-                    ):
-                        start += len(names) + 3
-                        size = len(frame) - start
-                        if frame[start - 3] == 0xC5 and frame[start - 2] << 8 | frame[start - 1] == size:
-                            lane.stream.last = sequence
-                            append(
-                                _NEW(
-                                    Event,
-                                    (
-                                        lane.topic,
-                                        lane.depth,
-                                        lane.publisher_id,
-                                        sequence,
-                                        time_ns,
-                                        lane.session_id,
-                                        lane.source,
-                                        lane.caused_by,
-                                        frame[start:],
-                                    ),
-                                )
-                            )
-                            continue
-                except (struct.error, IndexError):  # it ends too early: the careful way says so
-                    pass
-            self._read(frame, events, now_ns)
+            if not frame.startswith(head):
+                lane = lanes.get(frame[: frame.find(b"\0") + _HEAD])
+                if lane is None or not frame.startswith(lane.head):
+                    self._read(frame, events, now_ns)
+                    head = _NO_LANE.head  # what was read may have changed the lanes
+                    continue
+                head, skip, unpack, middle, start, stream, topic, depth, publisher, session, source, cause = (
+                    lane
+                )
+            try:
+                sequence, tag, time_ns, found, size = unpack(frame, skip)
+            except struct.error:  # it ends too early: the careful way says so
+                sequence, tag, time_ns, found, size = 0, 0, 0, b"", -1
+            if (
+                size == len(frame) - start
+                and sequence == stream.last + 1
+                and found == middle
+                and tag == 0xCF
+                and time_ns <= MAX_TIME
+            ):
+                stream.last = sequence
+                content = frame[start:]
+                fields = (topic, depth, publisher, sequence, time_ns, session, source, cause, content)
+                append(_NEW(Event, fields))
+            else:
+                self._read(frame, events, now_ns)
+                head = _NO_LANE.head
         if self._retained:
             events = self._without_repeats(events)
         self.received += len(events)
@@ -210,7 +228,7 @@ class Reader:
             if len(self._lanes) >= LANES:
                 self._lanes.clear()
             stream = self.accounting.streams(event.topic)[event.publisher_id]
-            self._lanes[head] = Lane(event, names, stream)
+            self._lanes[head] = lane_of(event, head, names, stream)
 
     def _remember_unwanted(self, event: Event) -> None:
         if len(self._unwanted) >= LANES:

@@ -124,6 +124,10 @@ def test_claims_get_their_loader() -> None:
         (b"", "key"),
         (b"0prx.a.bX", "key"),
         (b"9prx.a.b\0", "depth"),
+        (b"\xff", "key"),
+        (b"\xff" * 40, "key"),
+        (b"\xff\0" + b"\0" * 40, "depth"),
+        (b"\xff" + b"\0" * 17 + b"\xc5\0\0", "depth"),
         (b"\1$\0", "depth"),
         (b"0prx..b\0", "topic"),
         (b"0prx.a.b\0", "msgpack"),
@@ -190,7 +194,7 @@ MUTATIONS = st.tuples(st.integers(0, 200), st.integers(0, 255))
         frame,
         st.integers(1, 3),
         payload=st.binary(max_size=30),
-        session_id=st.none() | st.text(max_size=20),
+        session_id=st.sampled_from([None, "s"]) | st.text(max_size=20),
         depth=st.integers(0, 7),
     ),
     st.lists(MUTATIONS, max_size=3),
@@ -198,19 +202,19 @@ MUTATIONS = st.tuples(st.integers(0, 200), st.integers(0, 255))
 def test_the_quick_way_accepts_exactly_what_the_careful_way_does(
     good: bytes, changes: list[tuple[int, int]]
 ) -> None:
-    """For a frame, possibly damaged, a reader that knows the stream agrees with decode_event."""
+    """For a frame, possibly damaged, a reader that has just seen one like it agrees with decode_event."""
     damaged = bytearray(good)
     for position, value in changes:
         damaged[position % len(damaged)] = value
     data = bytes(damaged)
     made = reader("*")
-    made.feed([encode_event("prx.a.b", PUBLISHER, 1, 5, b"{}", depth=depth) for depth in range(8)], 9)
-    before = made.received
-    events = made.feed([data], 9)
+    like_it = [frame(1, depth=depth, session_id=session) for session in (None, "s") for depth in range(8)]
+    before = len(made.feed(like_it, 9))
+    events = made.feed([*like_it[good[0] - 0x30 :: 8], data], 9)[2:]
     try:
         expected = [decode_event(data)] if data[1:2] not in (b"$", b"~") else None
     except DecodeError:
         expected = []
     if expected is not None:
         assert shown(expected) == shown(events)
-        assert before + len(expected) == made.received
+        assert before + 2 + len(expected) == made.received
