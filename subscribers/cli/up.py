@@ -125,6 +125,9 @@ def programs(settings: Settings, directory: str, workspace: str | None) -> list[
                     *("--workspace", workspace),
                     *("--runs", str(hooks.runs), "--runs-per-hook", str(hooks.runs_per_hook)),
                     *("--queue", str(hooks.queue), "--drain-seconds", str(hooks.drain_seconds)),
+                    *("--sandbox", hooks.sandbox, "--sandbox-processes", str(hooks.sandbox_processes)),
+                    *("--sandbox-memory-bytes", str(hooks.sandbox_memory_bytes)),
+                    *("--sandbox-file-bytes", str(hooks.sandbox_file_bytes)),
                     *level,
                 ),
                 rank=1,
@@ -137,7 +140,9 @@ def _ready_line(
     directory: str, workspace: str | None, said: Mapping[str, Mapping[str, Any]], *, json: bool
 ) -> str:
     processes = {name: line.get("pid") for name, line in said.items()}
-    hooks = said.get("shell", {}).get("hooks", 0)
+    shell = said.get("shell", {})
+    hooks = shell.get("hooks", 0)
+    sandbox = {name: shell[name] for name in ("sandbox", "refusal") if name in shell}
     if json:
         line = {
             "ready": True,
@@ -146,10 +151,14 @@ def _ready_line(
             "pid": os.getpid(),
             "processes": processes,
             "hooks": hooks,
+            **sandbox,
         }
         return orjson.dumps(line).decode()
     running = ", ".join(f"{name} (pid {pid})" for name, pid in processes.items())
     of = "" if workspace is None else f"; {hooks} {'hook' if hooks == 1 else 'hooks'} of {workspace}"
+    if sandbox:
+        refusal = sandbox["refusal"]
+        of += f", in {sandbox['sandbox']}" if refusal is None else f"; no hooks run: {refusal}"
     return f"prxbus {__version__} is ready in {directory}: {running}{of}"
 
 

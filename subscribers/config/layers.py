@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from ..hooks.diagnostics import Diagnostic
-from .schema import SECTIONS, Settings, keys, reach
+from .schema import SECTIONS, Settings, choices, keys, reach
 
 VARIABLE_PREFIX: Final = "PRXBUS_"
 
@@ -125,6 +125,11 @@ def _loosens(origin: str, key: str, value: Any, chosen: Mapping[str, Any]) -> Di
         return _fault(
             origin, key, "loosens", f"{value!r} loosens {current!r}; a workspace may only lower it", None
         )
+    if allowed == "tighten":
+        order = choices(section, name)
+        if order.index(value) < order.index(current):
+            message = f"{value!r} loosens {current!r}; a workspace may only tighten it"
+            return _fault(origin, key, "loosens", message, None)
     return None
 
 

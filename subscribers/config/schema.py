@@ -1,18 +1,19 @@
 """What can be configured: every setting with its type, bounds, default and meaning.
 
 The table in the README and the messages of ``prxbus config`` come from here. ``workspace`` says what a
-workspace's own file may do to a setting: ``free``, ``lower`` it only, or ``never`` touch it.
+workspace's own file may do to a setting: ``free``, ``lower`` it only, ``tighten`` it only (a later one of its
+choices), or ``never`` touch it.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from broker.protocol.limits import CLAIM_SECONDS, SPOOL_BYTES
 
-Reach = Literal["free", "lower", "never"]
+Reach = Literal["free", "lower", "tighten", "never"]
 
 
 def _setting(default: Any, reach: Reach, description: str, **bounds: Any) -> Any:
@@ -52,6 +53,17 @@ class Hooks(_Section):
         5.0, "lower", "seconds that runs may take to end when the bus stops", ge=0, le=300
     )
 
+    sandbox: Literal["none", "bubblewrap"] = _setting(
+        "none", "tighten", "what encloses a run; bubblewrap: no network, a read-only system, the limits below"
+    )
+    sandbox_memory_bytes: int = _setting(
+        2**32, "lower", "address space of each process in the sandbox", ge=2**26, le=2**46
+    )
+    sandbox_processes: int = _setting(256, "lower", "processes of one run in the sandbox", ge=4, le=100_000)
+    sandbox_file_bytes: int = _setting(
+        2**30, "lower", "bytes of each file written in the sandbox", ge=4_096, le=2**40
+    )
+
 
 class Log(_Section):
     """``[log]``: what is written to stderr."""
@@ -74,6 +86,11 @@ def reach(section: str, name: str) -> Reach:
     """What a workspace's file may do to a setting."""
     extra = SECTIONS[section].model_fields[name].json_schema_extra
     return cast("Reach", cast("dict[str, Any]", extra)["workspace"])
+
+
+def choices(section: str, name: str) -> tuple[Any, ...]:
+    """The values of a setting that has a list of them, loosest first; empty for any other."""
+    return get_args(SECTIONS[section].model_fields[name].annotation)
 
 
 def keys() -> list[str]:

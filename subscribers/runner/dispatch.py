@@ -18,6 +18,7 @@ from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 
 from ..dialects.base import Dialect, EventView, Place
+from ..hooks.invocation import Invocation
 from ..hooks.outcome import Outcome
 from ..hooks.plan import Plan
 from ..hooks.spec import HookSpec
@@ -25,6 +26,7 @@ from ..runtimes.child import run
 from ..runtimes.payload_files import PayloadFiles
 from ..runtimes.pool import RunPool
 from ..runtimes.reaper import Reaper
+from ..runtimes.spawn import StartFailed
 from ..sources.resolve import Resolved, Unresolved
 from .reports import DEAD_LETTER_TOPIC, RUN_TOPIC, dead_letter, run_report
 from .views import lifecycle_event, view
@@ -53,8 +55,15 @@ class Hooks(Protocol):
         """Where the spec's program and folder are now."""
 
 
+Release = Callable[[], None]
+Enclose = Callable[[Invocation, tuple[str, ...]], tuple[Invocation, Release]]
+"""Puts an invocation that can read these files into a sandbox; raises StartFailed and OSError."""
+
+
 class Dispatcher:
     """Runs the hooks of one workspace for the events it is given.
+
+    ``enclose``: the sandbox of every run, None for none. ``refusal`` set: no hook runs, for this reason.
 
     ``outcomes`` counts runs by status, with ``dropped`` for those that found no room and
     ``unreadable`` for events whose payload could not be had.
@@ -71,7 +80,10 @@ class Dispatcher:
         publish: Publish,
         runtime_dir: str,
         prxbus_folder: str,
+        enclose: Enclose | None = None,
     ) -> None:
+        self.refusal: str | None = None
+        self.enclose = enclose
         self.outcomes: dict[str, int] = {}
         self._hooks = hooks
         self._dialect = dialect
@@ -126,6 +138,8 @@ class Dispatcher:
         return job
 
     def _run(self, spec: HookSpec, seen: EventView, body: bytes) -> Outcome:
+        if self.refusal is not None:
+            return Outcome.not_started(self.refusal)
         found = self._hooks.resolve(spec)
         if isinstance(found, Unresolved):
             return Outcome.not_started(
@@ -144,7 +158,20 @@ class Dispatcher:
             cwd=found.cwd,
         )
         invocation = self._dialect.render(spec, seen, place, body)
-        return run(invocation, self._reaper, on_end=lambda: self._files.remove(path))
+        release: Release | None = None
+        if self.enclose is not None:
+            try:
+                invocation, release = self.enclose(invocation, (path, self._runtime_dir))
+            except (StartFailed, OSError) as error:
+                self._files.remove(path)
+                return Outcome.not_started(str(error))
+
+        def over() -> None:
+            self._files.remove(path)
+            if release is not None:
+                release()
+
+        return run(invocation, self._reaper, on_end=over)
 
     def _report(self, spec: HookSpec, event: Event, outcome: Outcome, waited_s: float) -> None:
         report = run_report(spec, event.id, outcome, waited_s)

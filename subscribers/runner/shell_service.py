@@ -3,7 +3,8 @@
     python -P -m subscribers.runner.shell_service --workspace DIR [--runtime-dir DIR]
 
 It prints one JSON line when it is ready. SIGTERM or SIGINT: no event is taken any more, runs under
-way get their time, reports are flushed, exit 0. SIGHUP: the hook file is looked at again.
+way get their time, reports are flushed, exit 0. SIGHUP: the hook file is looked at again. Where a sandbox is
+configured that cannot be used, no hook runs; the ready line, the log and each report say why.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ from ..runtimes.orphans import become_subreaper
 from ..runtimes.payload_files import PayloadFiles, payload_directories
 from ..runtimes.pool import RunPool
 from ..runtimes.reaper import Reaper
+from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
 from ..sources.hook_source import SourceState
 from ..sources.workspace_hooks import WorkspaceHooks
 from .dispatch import Dispatcher
+from .enclosure import NONE, open_sandbox
 from .reports import DEAD_LETTER_TOPIC
 
 NAME: Final = "shell"
@@ -62,7 +65,9 @@ class ShellService:
         self._stop = threading.Event()
         self._rescan = threading.Event()
         self._drain_seconds: float = options.drain_seconds
-        folder = sysconfig.get_path("scripts")
+        self._folder = folder = sysconfig.get_path("scripts")
+        self._options = options
+        self._sandbox: Bubblewrap | None = None
         self._hooks = WorkspaceHooks(_absolute(options.workspace), prx, folder, self._tell, self._failed)
         self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
         self._reaper = Reaper(adopts=adopts)
@@ -93,6 +98,7 @@ class ShellService:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        self._enclose()
         self._hooks.load()
         self._hooks.start()
         self._say_ready()
@@ -101,8 +107,23 @@ class ShellService:
                 self._dispatcher.dispatch(event)
             if self._rescan.is_set():
                 self._rescan.clear()
+                if self._dispatcher.refusal is not None:
+                    self._enclose()
                 self._hooks.load()
         self._drain()
+
+    def _enclose(self) -> None:
+        """Have every run enclosed as configured, or none run where that cannot be done."""
+        options, dispatcher = self._options, self._dispatcher
+        limits = Limits(options.sandbox_memory_bytes, options.sandbox_processes, options.sandbox_file_bytes)
+        try:
+            self._sandbox = open_sandbox(options.sandbox, self._hooks.workspace, limits, self._folder)
+        except SandboxUnavailable as error:
+            dispatcher.refusal = f"hooks.sandbox is {options.sandbox}, which cannot be used here: {error}"
+            log.error("no hooks run", reason=dispatcher.refusal)
+        else:
+            dispatcher.refusal = None
+            dispatcher.enclose = None if self._sandbox is None else self._sandbox.enclose
 
     def _drain(self) -> None:
         """Take nothing more, let runs end within their budget, then end them; flush what was reported."""
@@ -113,6 +134,8 @@ class ShellService:
             log.warning("runs were ended early", runs=left, budget_s=self._drain_seconds)
         self._reaper.close(time.monotonic() + (self._drain_seconds if left else 0.0))
         self._pool.drain(self._drain_seconds)
+        if self._sandbox is not None:
+            self._sandbox.close()
         self._files.close()
         self._publisher.close()
 
@@ -153,7 +176,11 @@ class ShellService:
         log.error("looking at the hook file failed", path=self._hooks.path, error=repr(error))
 
     def _say_ready(self) -> None:
-        line = {"ready": True, "name": NAME, "pid": os.getpid(), "hooks": len(self._hooks.plan)}
+        refusal = self._dispatcher.refusal
+        hooks = len(self._hooks.plan) if refusal is None else 0
+        line = {"ready": True, "name": NAME, "pid": os.getpid(), "hooks": hooks}
+        if self._options.sandbox != NONE:
+            line |= {"sandbox": self._options.sandbox, "refusal": refusal}
         print(orjson.dumps(line).decode(), flush=True)
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
@@ -185,6 +212,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--runs-per-hook", type=int, default=PER_HOOK, help="runs at once of one hook")
     parser.add_argument("--queue", type=int, default=QUEUE, help="runs that may wait")
     parser.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
+    parser.add_argument("--sandbox", choices=(NONE, "bubblewrap"), default=NONE)
+    parser.add_argument("--sandbox-memory-bytes", type=int, default=2**32)
+    parser.add_argument("--sandbox-processes", type=int, default=256)
+    parser.add_argument("--sandbox-file-bytes", type=int, default=2**30)
     parser.add_argument("--log-level", default="info")
     parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
     options = parser.parse_args(argv)

@@ -44,6 +44,12 @@ def explain(error: OSError | ValueError, program: str, cwd: str, strings: Sequen
     return _SENTENCES.get(code or 0, "{} cannot be run: " + words).format(program)
 
 
+def missing_interpreter(program: str) -> str | None:
+    """Why a script could not be started for want of its interpreter; None where that is no obstacle."""
+    interpreter = _interpreter(program)
+    return None if interpreter is None or os.path.exists(interpreter) else _missing(program)
+
+
 def _bad_cwd(code: int | None, cwd: str, words: str) -> str:
     if code == errno.ENOENT:
         return f"the working directory {cwd} does not exist"

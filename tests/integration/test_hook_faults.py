@@ -19,7 +19,7 @@ from broker.client import Publisher
 from broker.client.tool import Tool
 from broker.protocol.events import Claim, encode_event
 from tests.integration.raw_bus import peers_of, running
-from tests.integration.test_shell_hooks import Monitor, Runner, hooks, sh, shell
+from tests.integration.shell_scene import Monitor, Runner, hooks, sh, shell
 from tests.integration.waiting import until
 
 TOPIC = "prx.lifecycle.tool_call"

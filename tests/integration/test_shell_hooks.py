@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +13,7 @@ import pytest
 
 from broker.client import Event, Publisher, Subscriber
 from broker.testing import running_broker
+from tests.integration.shell_scene import Monitor, hooks, sh, shell
 from tests.integration.waiting import until
 
 
@@ -28,87 +24,12 @@ def bus(runtime_dir: Path) -> Iterator[str]:
         yield directory
 
 
-def hooks(workspace: Path, **events: list[dict[str, Any]]) -> None:
-    """Write the workspace's hooks.json as an editor does: a new file, renamed."""
-    temporary = workspace / ".hooks.json.new"
-    temporary.write_text(json.dumps({"hooks": events}))
-    temporary.rename(workspace / "hooks.json")
-
-
-def sh(script: str, **fields: Any) -> dict[str, Any]:
-    """An action that runs a shell script."""
-    return {"command": "/bin/sh", "args": ["-c", script], **fields}
-
-
-class Runner:
-    """A running shell service."""
-
-    def __init__(self, process: subprocess.Popen[bytes], said: dict[str, Any], log: Path) -> None:
-        self.process = process
-        self.said = said
-        self.log = log
-
-    def logged(self, words: str) -> bool:
-        """Whether the service has written ``words`` to its log."""
-        return words in self.log.read_text()
-
-
-@contextmanager
-def shell(bus: str, workspace: Path, *options: str) -> Iterator[Runner]:
-    """A shell service for ``workspace``; ended in order."""
-    log = workspace.parent / "shell.log"
-    command = [
-        *(sys.executable, "-P", "-m", "subscribers.runner.shell_service"),
-        *("--runtime-dir", bus, "--workspace", str(workspace), *options),
-    ]
-    environ = {**os.environ, "SECRET_TOKEN": "do-not-pass-on", "HOME": "/root"}
-    with log.open("wb") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environ)
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline()
-        assert line, log.read_text()
-        yield Runner(process, orjson.loads(line), log)
-    finally:
-        process.terminate()
-        try:
-            assert process.wait(30) == 0, log.read_text()
-        finally:
-            process.kill()
-            process.wait()
-            process.stdout.close()
-
-
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """An empty workspace."""
     path = tmp_path / "workspace"
     path.mkdir()
     return path
-
-
-class Monitor:
-    """Watches what hooks report."""
-
-    def __init__(self, bus: str) -> None:
-        self.events = Subscriber(["prx.hooks.*"], name="monitor", runtime_dir=bus)
-        self.seen: list[Event] = []
-
-    def runs(self, count: int) -> list[dict[str, Any]]:
-        """The first ``count`` reports of runs, waiting for them."""
-        return self.wait("prx.hooks.run", count)
-
-    def wait(self, topic: str, count: int, seconds: float = 30.0) -> list[dict[str, Any]]:
-        """The first ``count`` payloads of ``topic``, waiting for them."""
-        deadline = time.monotonic() + seconds
-        while len(found := self.of(topic)) < count:
-            assert time.monotonic() < deadline, f"{len(found)} of {count} {topic}: {found}"
-            self.seen += self.events.batch(timeout=0.2)
-        return found[:count]
-
-    def of(self, topic: str) -> list[dict[str, Any]]:
-        """The payloads of one topic seen so far."""
-        return [event.payload for event in self.seen if event.topic == topic]
 
 
 @pytest.fixture

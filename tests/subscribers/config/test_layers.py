@@ -102,9 +102,28 @@ def test_a_workspace_may_tighten_and_not_loosen() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "user, workspace, holds, faults",
+    [
+        ("none", "bubblewrap", "bubblewrap", []),
+        ("bubblewrap", "bubblewrap", "bubblewrap", []),
+        ("bubblewrap", "none", "bubblewrap", ["loosens"]),
+        ("none", "none", "none", []),
+    ],
+)
+def test_a_workspace_may_ask_for_the_sandbox_and_not_leave_it(
+    user: str, workspace: str, holds: str, faults: list[str]
+) -> None:
+    """Of a setting with ordered choices a workspace may take the same or a tighter one."""
+    own = Layer("w/.prxbus/config.toml", {"hooks.sandbox": workspace}, is_workspace=True)
+    configured = combine([Layer("user.toml", {"hooks.sandbox": user}), own])
+    assert configured.settings.hooks.sandbox == holds
+    assert [fault.code for fault in configured.diagnostics] == faults
+
+
 def test_every_setting_says_what_it_is_and_what_a_workspace_may_do() -> None:
     """No setting without a description and a reach."""
     for key in keys():
         section, _, name = key.partition(".")
         assert SECTIONS[section].model_fields[name].description
-        assert reach(section, name) in ("free", "lower", "never")
+        assert reach(section, name) in ("free", "lower", "tighten", "never")

@@ -14,12 +14,14 @@ from broker.client.core.numbering import Stream
 from broker.client.payloads import encode_payload
 from broker.protocol.events import Claim, Event
 from subscribers.dialects import prx
+from subscribers.hooks.invocation import Invocation
 from subscribers.hooks.plan import Plan
 from subscribers.hooks.spec import HookSpec
 from subscribers.runner.dispatch import Dispatcher
 from subscribers.runtimes.payload_files import PayloadDirError, PayloadFiles
 from subscribers.runtimes.pool import RunPool
 from subscribers.runtimes.reaper import Reaper
+from subscribers.runtimes.spawn import StartFailed
 from subscribers.sources.resolve import Resolved, Unresolved
 
 SPEC = HookSpec("tool_call#0", "prx", "/w/hooks.json", 3, "tool_call", "x", (), {}, None, 30.0, 5.0, False)
@@ -137,4 +139,53 @@ def test_a_payload_file_that_cannot_be_written_is_said(error: OSError, words: st
     scene = Scene(Found(), Full())
     scene.dispatcher.dispatch(event(b"{}"))
     assert scene.reports[0]["reason"] == f"its payload file cannot be written: {words}"
+    assert scene.dispatcher.outcomes == {"not_started": 1}
+
+
+class Written:
+    """A store of payload files that only counts."""
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+
+    def write(self, _: bytes) -> str:
+        """A new file."""
+        path = f"/payload-{len(self.held)}"
+        self.held.add(path)
+        return path
+
+    def remove(self, path: str) -> None:
+        """Its end."""
+        self.held.remove(path)
+
+
+class Runnable(Hooks):
+    """One hook of tool calls, whose program exists."""
+
+    def resolve(self, _: HookSpec) -> Resolved | Unresolved:
+        """Here."""
+        return Resolved("/bin/true", "/")
+
+
+def test_a_run_that_the_sandbox_refuses_is_not_started() -> None:
+    """Its reason is the run's, and the payload file is gone."""
+    files = Written()
+    scene = Scene(Runnable(), files)
+
+    def refuse(_invocation: Invocation, readable: tuple[str, ...]) -> tuple[Invocation, Callable[[], None]]:
+        assert readable == ("/payload-0", "/r")
+        raise StartFailed("its interpreter does not exist")
+
+    scene.dispatcher.enclose = refuse
+    scene.dispatcher.dispatch(event(b"{}"))
+    assert scene.reports[0]["reason"] == "its interpreter does not exist"
+    assert (scene.dispatcher.outcomes, files.held) == ({"not_started": 1}, set())
+
+
+def test_while_there_is_a_refusal_nothing_is_looked_for() -> None:
+    """Each run is reported with the refusal as its reason, and no file is written."""
+    scene = Scene(Runnable())
+    scene.dispatcher.refusal = "no sandbox"
+    scene.dispatcher.dispatch(event(b"{}"))
+    assert scene.reports[0]["reason"] == "no sandbox"
     assert scene.dispatcher.outcomes == {"not_started": 1}

@@ -10,7 +10,7 @@ import pytest
 
 from subscribers.hooks.invocation import Invocation
 from subscribers.runtimes.spawn import StartFailed, spawn
-from subscribers.runtimes.start_failure import explain
+from subscribers.runtimes.start_failure import explain, missing_interpreter
 
 
 def _reason(program: object, *arguments: str, cwd: object = "/", env: dict[str, str] | None = None) -> str:
@@ -144,3 +144,11 @@ def test_what_may_not_even_be_looked_at(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "open", refuse)
     assert "its file system forbids programs" in explain(denied, "/bin/true", "/", [])
+
+
+def test_a_missing_interpreter_is_found_without_a_start(tmp_path: Path) -> None:
+    """The same words as after a failed start; a program, and a script that can be run, are no obstacle."""
+    missing = _script(tmp_path / "a", b"#!/no/such/python3\n")
+    assert missing_interpreter(str(missing)) == _reason(missing)
+    assert missing_interpreter(str(_script(tmp_path / "b", b"#!/bin/sh\n"))) is None
+    assert missing_interpreter("/bin/true") is None

@@ -1,0 +1,95 @@
+"""A bound on the number of processes of one run, by a control group of its own.
+
+Decides where such groups are made and which leftovers may be removed. Needed for root, to whom the kernel's
+limit on a user's processes does not apply. Refuses to start anything, and to know how a program enters a
+group: it writes its pid into the group's ``cgroup.procs``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+PLACES: Final = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")
+"""Where the kernel's controller of processes may be mounted: of its own (version 1), or with the others."""
+
+_NAME: Final = re.compile(r"prxbus-(\d+)-\d+")
+
+
+class NoGroups(Exception):
+    """No group can be made here; the text says why."""
+
+
+class Groups:
+    """Makes groups below the first of ``places`` that allows it, and removes what a crash has left there.
+
+    Raises NoGroups. Thread-safe.
+    """
+
+    def __init__(self, places: Sequence[str] = PLACES) -> None:
+        self._numbers = itertools.count()
+        self._left: deque[str] = deque()  # groups whose last process the kernel has not let go yet
+        self._lock = threading.Lock()
+        failure = "the kernel has no controller of processes mounted"
+        for place in places:
+            self._place = place
+            try:
+                self.remove(self.make(1))
+            except OSError as error:
+                failure = f"no control group can be made in {place}: {error.strerror}"
+            else:
+                self._sweep()
+                return
+        raise NoGroups(failure)
+
+    def make(self, processes: int) -> str:
+        """The path of a new group that holds at most so many processes. Raises OSError."""
+        self._tidy(4)
+        path = f"{self._place}/prxbus-{os.getpid()}-{next(self._numbers)}"
+        os.mkdir(path)
+        try:
+            descriptor = os.open(f"{path}/pids.max", os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.write(descriptor, b"%d" % processes)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            os.rmdir(path)
+            raise
+        return path
+
+    def remove(self, path: str) -> None:
+        """Remove a group; one that still holds a process is tried again when another is made."""
+        try:
+            os.rmdir(path)
+        except OSError:
+            with self._lock:
+                self._left.append(path)
+
+    def close(self) -> None:
+        """Remove what was left; the next process that makes groups removes what cannot be removed yet."""
+        self._tidy(len(self._left))
+
+    def _tidy(self, count: int) -> None:
+        with self._lock:
+            for _ in range(min(count, len(self._left))):
+                path = self._left.popleft()
+                try:
+                    os.rmdir(path)
+                except FileNotFoundError:
+                    continue
+                except OSError:
+                    self._left.append(path)
+
+    def _sweep(self) -> None:
+        for name in os.listdir(self._place):
+            found = _NAME.fullmatch(name)
+            if found and not os.path.exists(f"/proc/{found[1]}"):
+                with suppress(OSError):
+                    os.rmdir(f"{self._place}/{name}")

@@ -1,0 +1,120 @@
+"""Hooks at work: the shell service on a bus, an agent that publishes, a monitor that watches."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from broker.client import Event, Publisher, Subscriber
+from broker.testing import running_broker
+
+
+def hooks(workspace: Path, **events: list[dict[str, Any]]) -> None:
+    """Write the workspace's hooks.json as an editor does: a new file, renamed."""
+    temporary = workspace / ".hooks.json.new"
+    temporary.write_text(json.dumps({"hooks": events}))
+    temporary.rename(workspace / "hooks.json")
+
+
+def sh(script: str, **fields: Any) -> dict[str, Any]:
+    """An action that runs a shell script."""
+    return {"command": "/bin/sh", "args": ["-c", script], **fields}
+
+
+class Runner:
+    """A running shell service."""
+
+    def __init__(self, process: subprocess.Popen[bytes], said: dict[str, Any], log: Path) -> None:
+        self.process = process
+        self.said = said
+        self.log = log
+
+    def logged(self, words: str) -> bool:
+        """Whether the service has written ``words`` to its log."""
+        return words in self.log.read_text()
+
+
+@contextmanager
+def shell(bus: str, workspace: Path, *options: str, **environment: str) -> Iterator[Runner]:
+    """A shell service for ``workspace``, with ``environment`` added to ours; ended in order."""
+    log = workspace.parent / "shell.log"
+    command = [
+        *(sys.executable, "-P", "-m", "subscribers.runner.shell_service"),
+        *("--runtime-dir", bus, "--workspace", str(workspace), *options),
+    ]
+    environ = {**os.environ, "SECRET_TOKEN": "do-not-pass-on", "HOME": "/root", **environment}
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environ)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, log.read_text()
+        yield Runner(process, orjson.loads(line), log)
+    finally:
+        process.terminate()
+        try:
+            assert process.wait(30) == 0, log.read_text()
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+class Monitor:
+    """Watches what hooks report."""
+
+    def __init__(self, bus: str) -> None:
+        self.events = Subscriber(["prx.hooks.*"], name="monitor", runtime_dir=bus)
+        self.seen: list[Event] = []
+
+    def runs(self, count: int) -> list[dict[str, Any]]:
+        """The first ``count`` reports of runs, waiting for them."""
+        return self.wait("prx.hooks.run", count)
+
+    def wait(self, topic: str, count: int, seconds: float = 30.0) -> list[dict[str, Any]]:
+        """The first ``count`` payloads of ``topic``, waiting for them."""
+        deadline = time.monotonic() + seconds
+        while len(found := self.of(topic)) < count:
+            assert time.monotonic() < deadline, f"{len(found)} of {count} {topic}: {found}"
+            self.seen += self.events.batch(timeout=0.2)
+        return found[:count]
+
+    def of(self, topic: str) -> list[dict[str, Any]]:
+        """The payloads of one topic seen so far."""
+        return [event.payload for event in self.seen if event.topic == topic]
+
+
+class Scene(NamedTuple):
+    """Everything of one test: the bus's directory, the workspace, who publishes and who watches."""
+
+    bus: str
+    workspace: Path
+    agent: Publisher
+    monitor: Monitor
+
+
+@contextmanager
+def scene() -> Iterator[Scene]:
+    """A broker, an empty workspace, an agent and a monitor; no shell service yet."""
+    with tempfile.TemporaryDirectory(prefix="pxb", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        workspace = Path(folder, "workspace")
+        workspace.mkdir()
+        with (
+            running_broker(Path(folder, "bus")) as bus,
+            Publisher("agent", runtime_dir=bus, on_absent="raise") as agent,
+        ):
+            monitor = Monitor(bus)
+            try:
+                yield Scene(bus, workspace, agent, monitor)
+            finally:
+                monitor.events.close()
