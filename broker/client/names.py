@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..protocol.errors import LimitExceeded
-from ..protocol.events import event_names, is_text
+from ..protocol.events import Names, event_names, is_text
 from ..protocol.limits import CAUSE_BYTES, SESSION_ID_BYTES
 from .context import Cause
 
@@ -16,7 +16,7 @@ SESSIONS: Final = 1_024
 """Session ids whose packed form is remembered."""
 
 
-class Names:
+class KnownNames:
     """The names in the events of one source; ``inherited`` is the cause that holds unless another is told.
 
     ``known`` maps a session id to its packed names with the inherited cause, for a quick look.
@@ -25,10 +25,10 @@ class Names:
     def __init__(self, source: str, inherited: str | None) -> None:
         self._source = source
         self._inherited = inherited
-        self.known: dict[str | None, bytes] = {None: event_names(None, source, inherited)}
+        self.known: dict[str | None, Names] = {None: event_names(None, source, inherited)}
 
-    def pack(self, session_id: str | None, caused_by: str | None, context: Cause | None) -> bytes:
-        """The packed names of an event; what is told wins over the context, that over what is inherited.
+    def pack(self, session_id: str | None, caused_by: str | None, context: Cause | None) -> Names:
+        """The names of an event; what is told wins over the context, that over what is inherited.
 
         Raises :class:`LimitExceeded` for a session id or a cause that cannot be one.
         """

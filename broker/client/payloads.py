@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Any
 
-import orjson
+from orjson import JSONDecodeError, dumps, loads
 
 from ..protocol.errors import LimitExceeded, SchemaError
 from .core.numbering import Stream
-
-PLAIN: Final = frozenset({str, int, bool, type(None)})
-"""Types of values that cannot hold a number that JSON lacks."""
 
 
 def encode_payload(payload: object, stream: Stream) -> bytes:
@@ -24,38 +21,40 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
 
     Raises :class:`SchemaError`.
     """
-    if type(payload) is bytes or isinstance(payload, bytearray | memoryview):
-        body = bytes(payload)  # the same object when it is bytes
+    if isinstance(payload, bytearray | memoryview):
+        payload = bytes(payload)
+    if type(payload) is bytes:
         try:
-            value = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
+            value = loads(payload)
+        except JSONDecodeError as error:
             raise SchemaError(f"payload is not JSON: {error}") from None
-        if not isinstance(value, dict):
+        if type(value) is not dict:
             raise SchemaError(f"payload is {_kind(value)}, not an object")
-        return body
+        return payload
     if not isinstance(payload, Mapping):
         raise SchemaError(f"payload is {_kind(payload)}; a dict or the bytes of a JSON object is expected")
     plain = dict(payload)
     if stream.check is not None:
         stream.check(plain)
     try:
-        body = orjson.dumps(plain)
+        body = dumps(plain)
     except TypeError as error:
         raise SchemaError(f"payload cannot be written as JSON: {error}") from None
-    refuse_lost_numbers(plain, body)
+    if b"null" in body:
+        refuse_lost_numbers(plain, body)
     return body
 
 
-def refuse_lost_numbers(payload: object, body: bytes) -> None:
+def refuse_lost_numbers(payload: Mapping[str, Any], body: bytes) -> None:
     """Raise :class:`SchemaError` if ``body`` says null where ``payload`` has a NaN or an infinity.
 
-    Not to be asked for a dict whose values are all of :data:`PLAIN` types.
+    Not to be asked for a ``body`` without ``null``.
     """
-    if body.find(b"null") < 0:
-        return
+    if body.count(b"null") == [*payload.values()].count(None):
+        return  # each of them is a None that stands in plain sight
     try:
-        same = orjson.loads(body) == payload  # cheaper than a walk
-    except orjson.JSONDecodeError as error:  # a fragment that the caller vouched for
+        same = loads(body) == payload  # cheaper than a walk
+    except JSONDecodeError as error:  # a fragment that the caller vouched for
         raise SchemaError(f"payload is not JSON: {error}") from None
     if not same:
         refuse_not_a_number(payload)

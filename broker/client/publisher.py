@@ -33,7 +33,7 @@ from ..protocol.errors import (
     RequestRefused,
     SchemaError,
 )
-from ..protocol.events import is_text, pack_bin16, pack_numbers, payload_header
+from ..protocol.events import Names, event_frame, is_text, payload_header
 from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
@@ -43,7 +43,7 @@ from .core.numbering import Numbering, Stream
 from .core.session import ControlSession, Held, Identity, Note, Refused, Welcomed
 from .lifetime import close_at_exit, forget
 from .link import TICK_SECONDS, Link, Pending
-from .names import Names
+from .names import KnownNames
 from .options import (
     ABSENT_SECONDS,
     BLOCK_SECONDS,
@@ -56,7 +56,7 @@ from .options import (
     Oversize,
     check_options,
 )
-from .payloads import PLAIN, check_depth, encode_payload, refuse_lost_numbers
+from .payloads import check_depth, encode_payload, refuse_lost_numbers
 from .publisher_id import new_publisher
 from .sockets import publisher_socket
 from .spool import Spool
@@ -114,7 +114,7 @@ class Publisher(Closing):
         self._floor = self._inherited.depth
         self._numbering = Numbering(new_publisher(), source, time.monotonic())
         self._streams = self._numbering.streams
-        self._names = Names(source, self._inherited.event)
+        self._names = KnownNames(source, self._inherited.event)
         self._spool = Spool(spool_directory(self.runtime_dir))
         self._dropped_absent = 0
         self._dropped_full = 0
@@ -176,7 +176,7 @@ class Publisher(Closing):
                 body = dumps(payload)
             except TypeError as error:
                 raise SchemaError(f"payload cannot be written as JSON: {error}") from None
-            if not PLAIN.issuperset(map(type, payload.values())):
+            if b"null" in body:  # or what JSON has no word for: a NaN
                 refuse_lost_numbers(payload, body)
         else:
             body = encode_payload(payload, stream)
@@ -194,12 +194,11 @@ class Publisher(Closing):
             now_ns = time_ns()
             if sequence == 1:
                 stream.first_time = now_ns
-            numbers = pack_numbers(0xCF, sequence, 0xCF, now_ns)
-            frame = b"".join((stream.heads[level], numbers, names, pack_bin16(0xC5, size), body))
+            middle = names.layout.pack(sequence, 0xCF, now_ns, names.middle, size)
             try:
-                self._send(frame, NOBLOCK)
+                self._send(stream.heads[level] + middle + body, NOBLOCK)
             except zmq.ZMQError as error:
-                return self._not_sent(error, stream, level, names, pack_bin16(0xC5, size) + body)
+                return self._not_sent(error, stream, level, names, payload_header(size) + body)
         finally:
             self._release()
         return True
@@ -402,17 +401,16 @@ class Publisher(Closing):
         self._claims += 1
         return bytes(msgpack.packb(claim.fields()))
 
-    def _number(self, stream: Stream, level: int, names: bytes, content: bytes) -> bytes:
+    def _number(self, stream: Stream, level: int, names: Names, content: bytes) -> bytes:
         with self._lock:
             stream.sequence += 1
             now_ns = time_ns()
             if stream.sequence == 1:
                 stream.first_time = now_ns
-            numbers = pack_numbers(0xCF, stream.sequence, 0xCF, now_ns)
-            return b"".join((stream.heads[level], numbers, names, content))
+            return event_frame(stream.heads[level], stream.sequence, now_ns, names, content)
 
     def _request(
-        self, stream: Stream, level: int, names: bytes, content: bytes, *, retain: bool, timeout: float
+        self, stream: Stream, level: int, names: Names, content: bytes, *, retain: bool, timeout: float
     ) -> Pending:
         with self._lock:
             frame = self._number(stream, level, names, content)
@@ -422,7 +420,7 @@ class Publisher(Closing):
                 stream.sequence -= 1
                 raise
 
-    def _publish_slowly(self, stream: Stream, level: int, names: bytes, body: bytes, retain: bool) -> bool:
+    def _publish_slowly(self, stream: Stream, level: int, names: Names, body: bytes, retain: bool) -> bool:
         """No bus yet (or a draining one), closed, retained or large: the cases that may take longer."""
         self._check_usable()
         with self._lock:
@@ -443,7 +441,7 @@ class Publisher(Closing):
         with self._lock:
             return self._transmit(stream, level, names, content)
 
-    def _transmit(self, stream: Stream, level: int, names: bytes, content: bytes) -> bool:
+    def _transmit(self, stream: Stream, level: int, names: Names, content: bytes) -> bool:
         frame = self._number(stream, level, names, content)
         try:
             self._send(frame, NOBLOCK)
@@ -452,7 +450,7 @@ class Publisher(Closing):
         return True
 
     def _not_sent(
-        self, error: zmq.ZMQError, stream: Stream, level: int, names: bytes, content: bytes
+        self, error: zmq.ZMQError, stream: Stream, level: int, names: Names, content: bytes
     ) -> bool:
         """What just took a number was not sent, for lack of room or because of a close meanwhile."""
         stream.sequence -= 1
@@ -468,7 +466,7 @@ class Publisher(Closing):
             f"the queue to the broker is full; it is away or overloaded. Not published: {stream.topic}"
         )
 
-    def _send_later(self, stream: Stream, level: int, names: bytes, content: bytes) -> bool:
+    def _send_later(self, stream: Stream, level: int, names: Names, content: bytes) -> bool:
         """Wait for room, with the lock given back so that nobody else waits; false past the deadline."""
         deadline = time.monotonic() + self._block_seconds
         while time.monotonic() < deadline:

@@ -45,12 +45,10 @@ _REFERENCE: Final = re.compile(r"[0-9a-z-]{1,96}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ENVELOPE_HEAD: Final = b"\x98" + bytes([VERSION]) + b"\xc4" + bytes([PUBLISHER_BYTES])
 
-pack_numbers: Final = struct.Struct(">BQBQ").unpack_from
-"""The reverse: tag, sequence, tag and time at an offset; struct.error when the frame ends before."""
+_UINT64: Final = 0xCF
+"""The msgpack tag before a sequence and a time."""
 
-pack_numbers: Final = struct.Struct(">BQBQ").pack
-"""``pack_numbers(0xCF, sequence, 0xCF, time)``: two msgpack uint 64 in one call."""
-
+_pack_numbers: Final = struct.Struct(">QBQ").pack
 pack_bin16: Final = struct.Struct(">BH").pack
 pack_bin32: Final = struct.Struct(">BI").pack
 
@@ -155,13 +153,31 @@ class Key(NamedTuple):
 
 
 def event_head(depth: int, topic: str, publisher: bytes) -> bytes:
-    """The bytes of a frame that stay the same for one depth, topic and publisher."""
-    return DEPTH_BYTES[depth] + topic.encode() + b"\0" + _ENVELOPE_HEAD + publisher
+    """The bytes of a frame that stay the same for one depth, topic and publisher: all before the sequence."""
+    return b"".join((DEPTH_BYTES[depth], topic.encode(), b"\0", _ENVELOPE_HEAD, publisher, b"\xcf"))
 
 
-def event_names(session_id: str | None, source: str, cause: str | None) -> bytes:
-    """The packed session id, source and cause."""
-    return b"".join(map(msgpack.packb, (session_id, source, cause)))
+class Names(NamedTuple):
+    """Session id, source and cause as they stand in a frame, and how to write what lies around them.
+
+    ``packed`` are their bytes; ``middle`` adds the tag of a payload whose length has two bytes. Of such an
+    event ``layout`` packs and unpacks all between head and payload: sequence, ``0xCF``, time, middle, size.
+    """
+
+    packed: bytes
+    middle: bytes
+    layout: struct.Struct
+
+
+def event_names(session_id: str | None, source: str, cause: str | None) -> Names:
+    """The names of an event; taken as checked."""
+    packed = b"".join(map(msgpack.packb, (session_id, source, cause)))
+    return Names(packed, packed + b"\xc5", struct.Struct(f">QBQ{len(packed) + 1}sH"))
+
+
+def event_frame(head: bytes, sequence: int, time_ns: int, names: Names, content: bytes) -> bytes:
+    """A whole frame; ``content`` is the payload with its msgpack header, or the packed claim."""
+    return b"".join((head, _pack_numbers(sequence, _UINT64, time_ns), names.packed, content))
 
 
 def payload_header(size: int) -> bytes:
@@ -187,14 +203,8 @@ def encode_event(
         if isinstance(payload, bytes)
         else msgpack.packb(payload.fields())
     )
-    return b"".join(
-        (
-            event_head(depth, topic, publisher),
-            pack_numbers(0xCF, sequence, 0xCF, time_ns),
-            event_names(session_id, source, cause),
-            body,
-        )
-    )
+    head, names = event_head(depth, topic, publisher), event_names(session_id, source, cause)
+    return event_frame(head, sequence, time_ns, names, body)
 
 
 def split_key(frame: bytes) -> tuple[Key, int]:

@@ -21,6 +21,7 @@ from ...protocol.events import (
     MAX_TIME,
     Claim,
     Event,
+    Names,
     decode_event,
     event_head,
     event_names,
@@ -32,20 +33,21 @@ from .accounting import FORGOTTEN, Accounting, Stream
 LANES: Final = 16_384
 """Lanes, and unwanted keys, that a reader remembers; beyond that it starts again."""
 
-_HEAD: Final = 21
-"""Bytes from a key's NUL to the end of the publisher id, in the layout that our own publishers write."""
+_HEAD: Final = 22
+"""Bytes from a key's NUL to the sequence, in the layout that our own publishers write."""
 
-_NUMBERS: Final = 18
+_NUMBERS: Final = 17
+"""Bytes of sequence, tag and time."""
+
 _NEW: Final = tuple.__new__
 
 
 class Lane(NamedTuple):
     """What the frames of one key and publisher have in common: how they begin, and their layout.
 
-    ``middle`` is how session id, source and cause of its latest event were packed, up to the tag of a
-    payload with a two-byte length: an event with the same bytes there has the same ones. ``unpack`` gives
-    sequence, a tag, time, middle and the payload's size, of a frame at ``skip``; the payload begins at
-    ``start``.
+    ``middle`` is that of its latest event (see :class:`broker.protocol.events.Names`): an event with the
+    same bytes there has the same names. ``unpack`` gives what its layout says, of a frame at the
+    length of ``head``; the payload begins at ``start``.
     """
 
     head: bytes
@@ -62,15 +64,14 @@ class Lane(NamedTuple):
     caused_by: str | None
 
 
-def lane_of(event: Event, head: bytes, names: bytes, stream: Stream) -> Lane:
-    """The lane of ``event``, whose frame begins with ``head`` and has its names packed as ``names``."""
-    layout = struct.Struct(f">QBQ{len(names) + 1}sH")
+def lane_of(event: Event, head: bytes, names: Names, stream: Stream) -> Lane:
+    """The lane of ``event``, whose frame begins with ``head`` and has these ``names``."""
     return Lane(
-        head=head + b"\xcf",
-        skip=len(head) + 1,
-        unpack=layout.unpack_from,
-        middle=names + b"\xc5",
-        start=len(head) + 1 + layout.size,
+        head=head,
+        skip=len(head),
+        unpack=names.layout.unpack_from,
+        middle=names.middle,
+        start=len(head) + names.layout.size,
         stream=stream,
         topic=event.topic,
         depth=event.depth,
@@ -82,7 +83,7 @@ def lane_of(event: Event, head: bytes, names: bytes, stream: Stream) -> Lane:
 
 
 _NO_LANE: Final = lane_of(
-    Event("", 0, b"", 0, 0, None, "", None, b""), head=b"\xff", names=b"", stream=Stream(FORGOTTEN)
+    Event("", 0, b"", 0, 0, None, "", None, b""), b"\xff", event_names(None, "", None), Stream(FORGOTTEN)
 )
 """A lane for no frame: none that is an event begins like this, and no number follows a forgotten one."""
 
@@ -126,7 +127,7 @@ class Reader:
         for frame in frames:
             if not frame.startswith(head):
                 lane = lanes.get(frame[: frame.find(b"\0") + _HEAD])
-                if lane is None or not frame.startswith(lane.head):
+                if lane is None:
                     self._read(frame, events, now_ns)
                     head = _NO_LANE.head  # what was read may have changed the lanes
                     continue
@@ -223,7 +224,7 @@ class Reader:
         start = frame.find(b"\0") + _HEAD
         head = frame[:start]
         if head == event_head(event.depth, event.topic, event.publisher_id) and frame.startswith(
-            names, start + _NUMBERS
+            names.packed, start + _NUMBERS
         ):
             if len(self._lanes) >= LANES:
                 self._lanes.clear()
