@@ -1,8 +1,8 @@
 """How long does each command take from start to exit, against an interpreter that only imports the bus's
 libraries?
 
-Whole processes, wall time, one after the other, all commands once per round. `up` and `tap` run until they
-say that they are ready.
+Whole processes, wall time, one after the other, all commands once per round. Those that go on run until they
+say that they are ready, or until their first line.
 """
 
 from __future__ import annotations
@@ -89,6 +89,12 @@ def _ours(directory: str) -> dict[str, Callable[[], Figures]]:
         "prxbus config show": exits("config", "show"),
         "prxbus --version": exits("--version"),
         "prxbus --help": exits("--help"),
+        "prxbus completion bash": exits("completion", "bash"),
+        "prxbus top --once (0.1 s)": exits("top", "--once", "--interval", "0.1", "--json"),
+        "prxbus bench (until its first line)": partial(
+            _ready, [command, "bench", "--own"], dict(os.environ), subprocess.STDOUT
+        ),
+        "prxbus demo (until its first line)": partial(_ready, [command, "demo"], dict(os.environ)),
         "prxbus up (until it is ready)": partial(_ready, [command, "up", "--json"], dict(os.environ)),
     }
 
@@ -106,13 +112,11 @@ def _exits(argv: Sequence[str], env: dict[str, str] | None = None, codes: Sequen
     return {"ms": took * 1e3}
 
 
-def _ready(argv: Sequence[str], env: dict[str, str]) -> Figures:
+def _ready(argv: Sequence[str], env: dict[str, str], stderr: int = subprocess.DEVNULL) -> Figures:
     with scratch() as directory:
         env = {**env, "PRXBUS_RUNTIME_DIR": f"{directory}/bus"}
         began = time.perf_counter()
-        child = subprocess.Popen(
-            argv, env=env, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        child = subprocess.Popen(argv, env=env, cwd=directory, stdout=subprocess.PIPE, stderr=stderr)
         try:
             assert child.stdout is not None
             line = child.stdout.readline()

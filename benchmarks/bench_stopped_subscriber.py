@@ -40,6 +40,7 @@ def measure(plan: Plan) -> Iterator[Cell]:
         runners[f"{name} beside a stopped one"] = partial(_beside, contender, kind, seconds)
     if "prxbus" in ready:
         cell.goals.append(Goal("delivered_per_s", "prxbus beside a stopped one", "prxbus alone", 0.9))
+        cell.goals.append(Goal("reported", "prxbus beside a stopped one", "all", 1.0, yardstick=1.0))
     yield interleave(cell, plan.rounds, runners)
 
 

@@ -16,8 +16,18 @@ from .flow import fan_out, flat_out
 from .measure import Cell, Figures, Goal, Plan, interleave
 
 NAME = "throughput"
-_ALL = ("prxbus", "raw_proxy", "nats", "redis_pipeline", "redis_plain", "mosquitto", "raw_pubsub")
-_DICT = ("prxbus", "nats")
+_ALL = (
+    "prxbus",
+    "raw_proxy",
+    "nats",
+    "redis_pipeline",
+    "redis_plain",
+    "mosquitto",
+    "raw_pubsub",
+    "bare_envelope",
+)
+_DICT = ("prxbus", "nats", "bare_envelope")
+_SMALL_ONLY = ("redis_plain", "bare_envelope")  # what they tell is told at 300 B
 _FAN_OUT = (1, 4, 16)
 _UNITS = {
     "delivered_per_s": "events/s",
@@ -40,7 +50,7 @@ def measure(plan: Plan) -> Iterator[Cell]:
             goals = [_DICT_AGAINST_NATS] if kind.name == "dict 300 B" else []
             yield _cell(plan, kind, subscribers, _DICT, goals)
     for size in plan.some(traffic.SIZES, 1):
-        names = _ALL[:3] if plan.quick else tuple(n for n in _ALL if size == 300 or n != "redis_plain")
+        names = _ALL[:3] if plan.quick else tuple(n for n in _ALL if size == 300 or n not in _SMALL_ONLY)
         for subscribers in fan_out:
             goals = [_AGAINST_NATS, _AGAINST_PROXY] if size == 300 else []
             yield _cell(plan, traffic.bytes_of(size), subscribers, names, goals)

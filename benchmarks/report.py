@@ -151,6 +151,7 @@ _COLOURS = {
     "mosquitto": "#7d3c98",
     "raw_proxy": "#7f8c8d",
     "raw_pubsub": "#bfc9ca",
+    "bare_envelope": "#52be80",
 }
 
 

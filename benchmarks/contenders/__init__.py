@@ -16,7 +16,16 @@ from ..board import Tally
 from ..pace import Pace
 from ..traffic import Traffic
 
-NAMES = ("prxbus", "raw_proxy", "raw_pubsub", "nats", "redis_plain", "redis_pipeline", "mosquitto")
+NAMES = (
+    "prxbus",
+    "raw_proxy",
+    "raw_pubsub",
+    "bare_envelope",
+    "nats",
+    "redis_plain",
+    "redis_pipeline",
+    "mosquitto",
+)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "benchmarks" / "run.py"
-OURS = ("prxbus", "raw_proxy", "raw_pubsub")
+OURS = ("prxbus", "raw_proxy", "raw_pubsub", "bare_envelope")
 COMMAND = importlib.util.find_spec("subscribers.cli.verbs") is not None
 QUESTIONS = (
     "throughput",
