@@ -91,9 +91,7 @@ def _ours(directory: str) -> dict[str, Callable[[], Figures]]:
         "prxbus --help": exits("--help"),
         "prxbus completion bash": exits("completion", "bash"),
         "prxbus top --once (0.1 s)": exits("top", "--once", "--interval", "0.1", "--json"),
-        "prxbus bench (until its first line)": partial(
-            _ready, [command, "bench", "--own"], dict(os.environ), subprocess.STDOUT
-        ),
+        "prxbus bench --seconds 0.4": exits("bench", "--own", "--seconds", "0.4"),
         "prxbus demo (until its first line)": partial(_ready, [command, "demo"], dict(os.environ)),
         "prxbus up (until it is ready)": partial(_ready, [command, "up", "--json"], dict(os.environ)),
     }
@@ -112,11 +110,13 @@ def _exits(argv: Sequence[str], env: dict[str, str] | None = None, codes: Sequen
     return {"ms": took * 1e3}
 
 
-def _ready(argv: Sequence[str], env: dict[str, str], stderr: int = subprocess.DEVNULL) -> Figures:
+def _ready(argv: Sequence[str], env: dict[str, str]) -> Figures:
     with scratch() as directory:
         env = {**env, "PRXBUS_RUNTIME_DIR": f"{directory}/bus"}
         began = time.perf_counter()
-        child = subprocess.Popen(argv, env=env, cwd=directory, stdout=subprocess.PIPE, stderr=stderr)
+        child = subprocess.Popen(
+            argv, env=env, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         try:
             assert child.stdout is not None
             line = child.stdout.readline()
