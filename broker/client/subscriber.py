@@ -90,6 +90,7 @@ class Subscriber(Closing):
         self._emptied = False
         self._away = 0
         self._lag_ns = 0
+        self._unread_since_ns = 0  # when the link's thread first saw events that nobody takes; 0: none
         self._queue: deque[Event] = deque()
         self._next_sweep = time.monotonic() + SWEEP_SECONDS
         self._refused: Refused | None = None
@@ -187,9 +188,13 @@ class Subscriber(Closing):
         ``received``; ``missed`` (published for us and never arrived), with ``gaps`` by topic and
         ``gaps_by_source``; ``late``; ``away`` (times a broker came back); ``overdelivered`` and ``repeated``
         (received, but not for us or not again); ``refused`` by reason (frames that were no
-        events); ``lag_ms`` (age of the newest event when it was received); ``forgotten``.
+        events); ``lag_ms`` (age of the newest event when it was received, or how long events have been
+        waiting for somebody to read them, whichever is more); ``forgotten``.
         """
-        reader, accounts = self._reader, self._reader.accounting
+        reader, accounts, lag_ns = self._reader, self._reader.accounting, self._lag_ns
+        since_ns = self._unread_since_ns
+        if since_ns:
+            lag_ns = max(lag_ns, time.time_ns() - since_ns)
         return {
             "received": reader.received,
             "missed": accounts.missed,
@@ -198,7 +203,7 @@ class Subscriber(Closing):
             "overdelivered": reader.overdelivered,
             "repeated": reader.repeated,
             "forgotten": accounts.forgotten,
-            "lag_ms": round(self._lag_ns / 1e6, 3),
+            "lag_ms": round(lag_ns / 1e6, 3),
             "refused": dict(reader.refused),
             "gaps": dict(accounts.gaps),
             "gaps_by_source": dict(accounts.publishers),
@@ -228,7 +233,10 @@ class Subscriber(Closing):
             return LOOK_SECONDS
         try:
             if not self._closed:
-                self._socket.getsockopt(zmq.EVENTS)
+                if not int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+                    self._unread_since_ns = 0
+                elif not self._unread_since_ns:
+                    self._unread_since_ns = time.time_ns()
                 if self._touched is not None:
                     self._touched()
         finally:
@@ -272,6 +280,7 @@ class Subscriber(Closing):
                 return []
             self._drain(frames, max_events - 1)
         now_ns = time.time_ns()
+        self._unread_since_ns = 0
         events = self._reader.feed(frames, now_ns)
         if events:
             self._lag_ns = max(0, now_ns - events[-1].time_ns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,6 +122,23 @@ def test_a_broker_that_is_still_starting_can_be_stopped(runtime_dir: Path) -> No
         until((runtime_dir / "egress.sock").exists, "the start has begun")
         assert broker.stop() == 0
         assert sorted(path.name for path in runtime_dir.iterdir()) == ["lock", "stderr"]
+
+
+def test_the_lock_is_released_last(broker: BrokerProcess) -> None:
+    """Whoever gets the lock of a broker that drains finds its sockets gone."""
+    sockets = [broker.directory / name for name in ("ingress.sock", "egress.sock", "control.sock")]
+    assert all(path.exists() for path in sockets)
+    with open(broker.directory / "lock", "rb+") as lock:
+        broker.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 40
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                assert time.monotonic() < deadline, "the lock was never released"
+        assert [path.name for path in sockets if path.exists()] == []
+    assert broker.reap() == 0
 
 
 def test_a_second_broker_is_refused_and_the_first_undisturbed(broker: BrokerProcess, peers: Peers) -> None:

@@ -460,3 +460,20 @@ def test_names_and_choices_are_checked(bus: str) -> None:
         Subscriber([f"prx.t{n}" for n in range(1_001)], runtime_dir=bus)
     with pytest.raises(TopicError, match="position 8"):
         Subscriber(["prx.life*"], runtime_dir=bus)
+
+
+def test_lag_grows_while_nobody_reads(bus: str) -> None:
+    """A subscriber whose application is elsewhere reports how long events have waited; reading ends it."""
+    with (
+        Publisher("agent", runtime_dir=bus, on_absent="block") as agent,
+        Subscriber(["prx.x"], runtime_dir=bus) as events,
+    ):
+        agent.publish("prx.x", {})
+        until(lambda: events.stats["lag_ms"] > 1_000, "a lag that grows unread")
+
+        def prompt() -> bool:
+            events.batch(timeout=0.1)
+            agent.publish("prx.x", {})
+            return len(events.batch(timeout=20)) > 0 and events.stats["lag_ms"] < 1_000
+
+        until(prompt, "an event that was read at once")

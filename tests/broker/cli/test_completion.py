@@ -83,6 +83,42 @@ def test_bash_completes_with_the_script(
     assert set(ran.stdout.split()) == expected, ran.stderr
 
 
+@pytest.mark.parametrize(
+    "shell,ask,expected",
+    [
+        ("fish", "source $argv[1]; complete -C 'prxbus st'", "status"),
+        ("fish", "source $argv[1]; complete -C 'prxbus pub --re'", "--retain"),
+        ("tcsh", "source $argv[1]; complete prxbus", "status"),
+        (
+            "zsh",
+            'autoload -U compinit; compinit -u -D; eval "$(<$1)"; print -r -- ${_comps[prxbus]}',
+            "_shtab_prxbus",
+        ),
+    ],
+)
+def test_other_shells_load_their_script(
+    shell: str,
+    ask: str,
+    expected: str,
+    tmp_path: Path,
+    require_tool: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """fish completes with it; tcsh and zsh take it without a complaint and know the command."""
+    program = require_tool(shell)
+    assert main(["completion", shell]) == 0
+    script = tmp_path / f"completion.{shell}"
+    script.write_text(capsys.readouterr().out)
+    alone = {"fish": ["--no-config"], "tcsh": ["-f"], "zsh": ["-f"]}[shell]
+    if shell == "tcsh":
+        argv = [program, *alone, "-c", ask.replace("$argv[1]", str(script))]
+    else:
+        argv = [program, *alone, "-c", ask, *(["zsh"] if shell == "zsh" else []), str(script)]
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=50, check=True, cwd=tmp_path)
+    assert expected in ran.stdout
+    assert ran.stderr == ""
+
+
 def test_without_shtab_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
