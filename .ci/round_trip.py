@@ -32,7 +32,16 @@ def main(*, up: bool) -> None:
         broker = [sys.executable, "-P", "-m", "broker", "--runtime-dir", str(runtime_dir)]
         if up:
             _write_hook(workspace)
-            broker = [PRXBUS, "up", "--workspace", str(workspace), "--runtime-dir", str(runtime_dir)]
+            broker = [
+                PRXBUS,
+                "up",
+                "--http",
+                "0",
+                "--workspace",
+                str(workspace),
+                "--runtime-dir",
+                str(runtime_dir),
+            ]
         environment = {**os.environ, "PRXBUS_RUNTIME_DIR": str(runtime_dir)}
         with _running(broker, environment) as bus:
             _until("the bus answers", lambda: _prxbus(environment, "status", "--json").returncode == 0, bus)

@@ -205,7 +205,7 @@ def _bus(directory: str, workspace: Path) -> Iterator[None]:
     """``prxbus up`` for the demo, ready; stopped in order afterwards."""
     program = "import sys; from broker.cli.main import main; sys.exit(main(sys.argv[1:]))"
     command = [
-        *(sys.executable, "-P", "-c", program, "up", "--json", "--log-level", "error"),
+        *(sys.executable, "-P", "-c", program, "up", "--no-http", "--json", "--log-level", "error"),
         *("--runtime-dir", directory, "--workspace", str(workspace)),
     ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)

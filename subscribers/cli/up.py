@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from broker.cli.exits import DONE, REFUSED, CommandError, UsageError
-from broker.cli.options import add_json
+from broker.cli.options import add_json, whole
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
 from broker.client.tool import Tool
 from broker.logs import configure, get_logger
@@ -36,6 +36,10 @@ log = get_logger("prxbus.up")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``up``."""
     parser.add_argument("--workspace", metavar="DIR", help="run the hooks of this directory (hooks.json)")
+    parser.add_argument(
+        "--http", type=whole(0), metavar="PORT", help="port of the HTTP API (default 16831; 0: any free one)"
+    )
+    parser.add_argument("--no-http", action="store_true", help="do without the HTTP API")
     add_json(parser, "the ready line")
     parser.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error")
 
@@ -47,7 +51,12 @@ def run(options: argparse.Namespace) -> int:
     workspace = None if options.workspace is None else _absolute(options.workspace)
     if workspace is not None and not os.path.isdir(workspace):
         raise UsageError(f"workspace {workspace!r} is not a directory")
-    flags = {"bus.runtime_dir": options.runtime_dir, "log.level": options.log_level}
+    flags = {
+        "bus.runtime_dir": options.runtime_dir,
+        "log.level": options.log_level,
+        "http.port": options.http,
+        "http.enabled": False if options.no_http else None,
+    }
     configured = files.load(os.environ, flags, workspace)
     if configured.diagnostics:
         faults = "\n".join(diagnostic.render() for diagnostic in configured.diagnostics)
@@ -76,6 +85,8 @@ def run(options: argparse.Namespace) -> int:
                 f"nothing was started: the broker refused {directory!r}, as it says above; if another "
                 "'prxbus up' runs there, stop that one or choose another --runtime-dir"
             )
+        if failure.name == "http" and failure.exit_code == REFUSED:
+            told = "nothing was started: the HTTP API cannot be served, as it says above"
         raise CommandError(told, "start_failed", failure.exit_code) from None
     return DONE
 
@@ -99,7 +110,7 @@ def _here() -> str:
 
 
 def programs(settings: Settings, directory: str, workspace: str | None) -> list[Program]:
-    """The processes of a bus: the broker, and a runner for the workspace's shell hooks."""
+    """The processes of a bus: the broker, a runner for the workspace's shell hooks, and the HTTP API."""
     python = (sys.executable, "-P", "-m")
     level = ("--log-level", settings.log.level)
     found = [
@@ -115,8 +126,13 @@ def programs(settings: Settings, directory: str, workspace: str | None) -> list[
             rank=0,
         )
     ]
+    hooks = settings.hooks
+    sandbox = (
+        *("--sandbox", hooks.sandbox, "--sandbox-processes", str(hooks.sandbox_processes)),
+        *("--sandbox-memory-bytes", str(hooks.sandbox_memory_bytes)),
+        *("--sandbox-file-bytes", str(hooks.sandbox_file_bytes)),
+    )
     if workspace is not None:
-        hooks = settings.hooks
         found.append(
             Program(
                 "shell",
@@ -125,9 +141,22 @@ def programs(settings: Settings, directory: str, workspace: str | None) -> list[
                     *("--workspace", workspace),
                     *("--runs", str(hooks.runs), "--runs-per-hook", str(hooks.runs_per_hook)),
                     *("--queue", str(hooks.queue), "--drain-seconds", str(hooks.drain_seconds)),
-                    *("--sandbox", hooks.sandbox, "--sandbox-processes", str(hooks.sandbox_processes)),
-                    *("--sandbox-memory-bytes", str(hooks.sandbox_memory_bytes)),
-                    *("--sandbox-file-bytes", str(hooks.sandbox_file_bytes)),
+                    *sandbox,
+                    *level,
+                ),
+                rank=1,
+            )
+        )
+    if settings.http.enabled:
+        found.append(
+            Program(
+                "http",
+                (
+                    *(*python, "subscribers.runner.http_service", "--lifeline", "--runtime-dir", directory),
+                    *("--port", str(settings.http.port), "--streams", str(settings.http.streams)),
+                    *(() if workspace is None else ("--workspace", workspace)),
+                    *(() if settings.http.state_dir is None else ("--state-dir", settings.http.state_dir)),
+                    *sandbox,
                     *level,
                 ),
                 rank=1,
@@ -143,6 +172,7 @@ def _ready_line(
     shell = said.get("shell", {})
     hooks = shell.get("hooks", 0)
     sandbox = {name: shell[name] for name in ("sandbox", "refusal") if name in shell}
+    http = {name: value for name, value in said.get("http", {}).items() if name.startswith("http")}
     if json:
         line = {
             "ready": True,
@@ -152,6 +182,7 @@ def _ready_line(
             "processes": processes,
             "hooks": hooks,
             **sandbox,
+            **http,
         }
         return orjson.dumps(line).decode()
     running = ", ".join(f"{name} (pid {pid})" for name, pid in processes.items())
@@ -159,6 +190,8 @@ def _ready_line(
     if sandbox:
         refusal = sandbox["refusal"]
         of += f", in {sandbox['sandbox']}" if refusal is None else f"; no hooks run: {refusal}"
+    if http:
+        of += f"; HTTP API at {http['http']}"
     return f"prxbus {__version__} is ready in {directory}: {running}{of}"
 
 

@@ -62,7 +62,7 @@ def from_document(document: Mapping[str, Any], origin: str) -> tuple[Layer, list
 
 
 def from_environment(environ: Mapping[str, str]) -> tuple[Layer, list[Diagnostic]]:
-    """``PRXBUS_SECTION_NAME`` variables as a layer, numbers read as numbers."""
+    """``PRXBUS_SECTION_NAME`` variables as a layer, numbers, true and false read as such."""
     names = {f"{VARIABLE_PREFIX}{key.replace('.', '_').upper()}": key for key in keys()} | _SHORT
     values: dict[str, Any] = {}
     faults: list[Diagnostic] = []
@@ -134,6 +134,8 @@ def _loosens(origin: str, key: str, value: Any, chosen: Mapping[str, Any]) -> Di
 
 
 def _number(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
     for kind in (int, float):
         try:
             return kind(text)

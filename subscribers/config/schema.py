@@ -65,6 +65,20 @@ class Hooks(_Section):
     )
 
 
+class Http(_Section):
+    """``[http]``: the HTTP API."""
+
+    enabled: bool = _setting(True, "lower", "serve it")
+    port: int = _setting(16_831, "never", "port on 127.0.0.1; 0 takes any that is free", ge=0, le=65_535)
+    streams: int = _setting(16, "lower", "event streams at a time", ge=0, le=1_024)
+    state_dir: str | None = _setting(
+        None,
+        "never",
+        "where ids of hand-written hooks are kept; default as the platform has it",
+        min_length=1,
+    )
+
+
 class Log(_Section):
     """``[log]``: what is written to stderr."""
 
@@ -76,10 +90,11 @@ class Settings(_Section):
 
     bus: Bus = Bus()
     hooks: Hooks = Hooks()
+    http: Http = Http()
     log: Log = Log()
 
 
-SECTIONS: Final[dict[str, type[_Section]]] = {"bus": Bus, "hooks": Hooks, "log": Log}
+SECTIONS: Final[dict[str, type[_Section]]] = {"bus": Bus, "hooks": Hooks, "http": Http, "log": Log}
 
 
 def reach(section: str, name: str) -> Reach:

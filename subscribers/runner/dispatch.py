@@ -131,13 +131,14 @@ class Dispatcher:
     ) -> Callable[[], None]:
         def job() -> None:
             waited_s = time.monotonic() - arrived
-            outcome = self._run(spec, seen, body)
+            outcome = self.run_once(spec, seen, body)
             self._count(outcome.status)
             self._report(spec, event, outcome, waited_s)
 
         return job
 
-    def _run(self, spec: HookSpec, seen: EventView, body: bytes) -> Outcome:
+    def run_once(self, spec: HookSpec, seen: EventView, body: bytes) -> Outcome:
+        """Run one hook now, with its own payload file and sandbox; blocks until there is an outcome."""
         if self.refusal is not None:
             return Outcome.not_started(self.refusal)
         found = self._hooks.resolve(spec)

@@ -295,7 +295,7 @@ def test_a_workspace_cannot_leave_the_sandbox(runtime_dir: Path, tmp_path: Path)
     (config / "prxbus.toml").write_text('[hooks]\nsandbox = "bubblewrap"\n')
     (tmp_path / ".prxbus").mkdir()
     (tmp_path / ".prxbus" / "config.toml").write_text('[hooks]\nsandbox = "none"\n')
-    arguments = ("up", "--runtime-dir", str(runtime_dir), "--workspace", str(tmp_path))
+    arguments = ("up", "--no-http", "--runtime-dir", str(runtime_dir), "--workspace", str(tmp_path))
     done = command(*arguments, PRXBUS_CONFIG_DIR=str(config))
     assert done.returncode == 2
     assert "'none' loosens 'bubblewrap'; a workspace may only tighten it" in done.stderr

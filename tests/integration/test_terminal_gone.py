@@ -33,6 +33,7 @@ def up_in_terminal(runtime_dir: Path, log: Path) -> tuple[subprocess.Popen[bytes
             IN_TERMINAL,
             PRXBUS,
             "up",
+            "--no-http",
             "--json",
             "--runtime-dir",
             str(runtime_dir),

@@ -29,7 +29,7 @@ def up(
 ) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
     """A running ``prxbus up``: the process and its ready line; stopped with SIGTERM, exit 0."""
     process = subprocess.Popen(
-        [PRXBUS, "up", "--json", "--runtime-dir", str(runtime_dir), *arguments],
+        [PRXBUS, "up", "--no-http", "--json", "--runtime-dir", str(runtime_dir), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **(environ or {})},
@@ -106,7 +106,7 @@ def test_without_a_workspace_no_hooks_run_and_it_says_so(runtime_dir: Path, tmp_
     """Started in a directory with hooks but without naming it, it runs the bus alone."""
     write_hook(tmp_path, "true")
     process = subprocess.Popen(
-        [PRXBUS, "up", "--runtime-dir", str(runtime_dir)],
+        [PRXBUS, "up", "--no-http", "--runtime-dir", str(runtime_dir)],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -147,7 +147,16 @@ def test_everything_ends_when_up_is_killed(runtime_dir: Path, tmp_path: Path) ->
     """kill -9 of up leaves no process behind: its children notice and end in order."""
     write_hook(tmp_path, "true")
     process = subprocess.Popen(
-        [PRXBUS, "up", "--json", "--runtime-dir", str(runtime_dir), "--workspace", str(tmp_path)],
+        [
+            PRXBUS,
+            "up",
+            "--no-http",
+            "--json",
+            "--runtime-dir",
+            str(runtime_dir),
+            "--workspace",
+            str(tmp_path),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
@@ -162,7 +171,7 @@ def test_everything_ends_when_up_is_killed(runtime_dir: Path, tmp_path: Path) ->
 def test_a_second_bus_in_the_same_directory_is_refused(runtime_dir: Path) -> None:
     """The second one says who owns the directory and exits 4; the first is undisturbed."""
     with up(runtime_dir) as (_, said):
-        second = run("up", "--runtime-dir", str(runtime_dir))
+        second = run("up", "--no-http", "--runtime-dir", str(runtime_dir))
         assert second.returncode == 4
         assert f"a broker (pid {said['processes']['broker']}) owns" in second.stderr
 

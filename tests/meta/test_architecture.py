@@ -23,6 +23,7 @@ FUNCTION_LINES = 80
 
 BASE = frozenset({"msgpack", "orjson", "structlog", "zmq"})
 RUN = BASE | {"platformdirs", "pydantic", "rich", "shtab", "watchfiles"}
+HTTP = RUN | {"fastapi", "prometheus_client", "starlette", "uvicorn"}
 
 
 class Room(NamedTuple):
@@ -59,9 +60,10 @@ ROOMS = (
             "broker.client",
             "broker.lifeline",
             "broker.logs",
+            "broker.places",
             "broker.version",
         ),
-        RUN,
+        HTTP,
     ),
 )
 

@@ -1,0 +1,282 @@
+"""Edits of a PRX ``hooks.json``: text in, text out, and what would be refused.
+
+It decides where an action goes, what of it is somebody else's (unknown keys stay), and which faults keep it
+from being written. The judge is the reader of the runtime itself (:mod:`.prx_file`): what that one would
+refuse is refused here. It refuses to know files, locks and how an action came by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from ..hooks.diagnostics import Diagnostic, quote
+from ..hooks.spec import HookSpec
+from . import prx_rules as rules
+from .findings import field_name
+from .json_edit import Node, Splice, append_item, change_members, outline, remove_item, spliced, style_of
+from .json_text import BYTE_ORDER_MARK, JsonRefused, read_json
+from .nearest import nearest
+from .prx_file import event_name, parse
+
+EMPTY: Final = b'{\n  "hooks": {}\n}\n'
+"""The text of a file that is made for its first hook."""
+
+ACTION_FIELDS: Final = tuple(field.name for field in rules.FIELDS if field.name != "enabled")
+"""What an action may say beside what is kept about it."""
+
+_BESIDE: Final = ("enabled", *rules.KEPT_FIELDS)
+"""Keys of an action that stand beside it in an answer."""
+
+
+class Fault(NamedTuple):
+    """One reason why an edit is refused. ``field`` names what is wrong, such as ``action.timeout_ms``."""
+
+    field: str
+    code: str
+    message: str
+    hint: str | None
+
+
+class EditRefused(Exception):
+    """An edit that the runtime would not take: every reason, the first as the text."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__(faults[0].message)
+        self.faults = tuple(faults)
+
+
+class FileRefused(Exception):
+    """The file is broken, so that nothing in it can be edited; ``diagnostics`` say where and why."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(diagnostics[0].message)
+        self.diagnostics = tuple(diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where an action stands: the event's key as it is spelled in the file, and its number in that list."""
+
+    key: str
+    index: int
+
+
+class Action(NamedTuple):
+    """An action of a file: its place, its event in canonical spelling, and everything that it says."""
+
+    at: At
+    event: str
+    content: Mapping[str, Any]
+
+    @property
+    def documented(self) -> dict[str, Any]:
+        """The documented fields of the action, in the order of the file; null ones are absent ones."""
+        return {
+            name: value for name, value in self.content.items() if name in ACTION_FIELDS and value is not None
+        }
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it runs when its event comes."""
+        return self.content.get("enabled") is not False
+
+
+def check_action(event: str, action: Mapping[str, Any]) -> HookSpec:
+    """What the runtime makes of an action; raises :class:`EditRefused` for what it would not run.
+
+    Stricter than a file in two things that would silently not happen: a blocked variable and an unknown key.
+    """
+    faults = [_unknown(name) for name in action if name not in ACTION_FIELDS]
+    known = {name: value for name, value in action.items() if name in ACTION_FIELDS}
+    text = orjson.dumps({"hooks": {event: [known]}})
+    event_field, action_field = field_name(("hooks", event)), field_name(("hooks", event, 0))
+    parsed = parse(text, rules.FILE_NAME)
+    for diagnostic in parsed.diagnostics:
+        if diagnostic.severity == "error" or diagnostic.code == "blocked_env":
+            field = diagnostic.field or rules.FILE_NAME
+            if field.startswith(action_field):
+                field = "action" + field.removeprefix(action_field)
+            elif field == event_field:
+                field = "event"
+            message = diagnostic.message.removesuffix("; the action runs without it")
+            faults.append(Fault(field, diagnostic.code, message, diagnostic.hint))
+    if faults:
+        raise EditRefused(faults)
+    return parsed.specs[0]
+
+
+def _unknown(name: str) -> Fault:
+    if name in _BESIDE:
+        hint = f"write {name} beside action" if name == "enabled" else "leave it out"
+        return Fault("action", "unknown_key", f"{quote(name)} is no field of an action", hint)
+    near = nearest(name, ACTION_FIELDS)
+    hint = f"the fields are {', '.join(ACTION_FIELDS)}" if near is None else f"did you mean {near}?"
+    return Fault(field_name(("action", name)), "unknown_key", f"unknown field {quote(name)}", hint)
+
+
+def read_actions(text: bytes) -> list[Action]:
+    """Every action of a file that is an object, in file order, those that do not run included.
+
+    Raises :class:`FileRefused` for a file of which nothing can be used.
+    """
+    hooks = _hooks(text)
+    if hooks is None:
+        raise FileRefused(parse(text, rules.FILE_NAME).diagnostics)
+    return [
+        Action(At(key, index), event_name(key), content)
+        for key, actions in hooks.items()
+        if isinstance(actions, list)
+        for index, content in enumerate(actions)
+        if isinstance(content, dict)
+    ]
+
+
+def set_fields(text: bytes, changes: Mapping[At, Mapping[str, Any]]) -> bytes:
+    """The text with these keys of these actions set; everything else keeps its bytes."""
+    if not changes:
+        return text
+    mark, body = _body(text)
+    root = outline(body)
+    style = style_of(body, root)
+    splices: list[Splice] = []
+    for at, fields in changes.items():
+        splices += change_members(body, _action(root, at), fields, style)
+    return mark + spliced(body, splices)
+
+
+def add_action(text: bytes, event: str, content: Mapping[str, Any]) -> bytes:
+    """The text with one more action, the last of its event.
+
+    Raises :class:`EditRefused` where the event's value in the file is no list, or the file would be too
+    large.
+    """
+    mark, body = _body(text)
+    root = outline(body)
+    style = style_of(body, root)
+    hooks = root.member("hooks")
+    if hooks is None or hooks.keys is None:
+        splices = change_members(body, root, {"hooks": {event: [dict(content)]}}, style)
+        return mark + spliced(body, splices)
+    key, actions = _list_of(hooks, event)
+    if actions is None:
+        splices = change_members(body, hooks, {key: [dict(content)]}, style)
+    else:
+        if body[actions.start : actions.start + 1] != b"[":
+            hint = "put [ and ] around it"
+            raise EditRefused([Fault("event", "wrong_event_value", f"{quote(key)} holds no array", hint)])
+        splices = append_item(body, actions, dict(content), style)
+    return mark + spliced(body, splices)
+
+
+def replace_action(
+    text: bytes, action: Action, event: str, documented: Mapping[str, Any], fields: Mapping[str, Any]
+) -> bytes:
+    """The text with the action's documented fields replaced by ``documented`` and ``fields`` set beside them.
+
+    Keys that are neither stay. Under another event it becomes the last action there.
+    """
+    gone = [name for name in action.content if name in ACTION_FIELDS and name not in documented]
+    if event == action.event:
+        mark, body = _body(text)
+        root = outline(body)
+        node = _action(root, action.at)
+        changed = {
+            name: value
+            for name, value in {**documented, **fields}.items()
+            if name not in action.content or not _same(action.content[name], value)
+        }
+        splices = change_members(body, node, changed, style_of(body, root), gone)
+        return mark + spliced(body, splices)
+    moved = {name: value for name, value in action.content.items() if name not in gone}
+    return add_action(remove_action(text, action.at), event, {**moved, **documented, **fields})
+
+
+def remove_action(text: bytes, at: At) -> bytes:
+    """The text without this action."""
+    mark, body = _body(text)
+    root = outline(body)
+    return mark + spliced(body, remove_item(_actions(root, at.key), at.index))
+
+
+def check_file(text: bytes) -> None:
+    """Raise :class:`EditRefused` for a whole file in which the runtime would refuse anything."""
+    parsed = parse(text, rules.FILE_NAME)
+    faults = [
+        Fault(d.field or rules.FILE_NAME, d.code, _placed(d), d.hint)
+        for d in parsed.diagnostics
+        if d.severity == "error"
+    ]
+    if faults:
+        raise EditRefused(faults)
+
+
+def check_room(text: bytes) -> None:
+    """Raise :class:`EditRefused` for a file that has grown beyond what the runtime reads."""
+    if len(text) > rules.MAX_FILE_BYTES:
+        message = f"the file would have {len(text)} bytes, more than {rules.MAX_FILE_BYTES}"
+        raise EditRefused([Fault("action", "file_too_large", message, "put what is long into scripts")])
+    hooks = _hooks(text) or {}
+    if sum(len(actions) for actions in hooks.values() if isinstance(actions, list)) <= rules.MAX_ACTIONS:
+        return
+    if any(found.code == "too_many_actions" for found in parse(text, rules.FILE_NAME).diagnostics):
+        message = f"a file has at most {rules.MAX_ACTIONS} actions, and this one would have more"
+        raise EditRefused([Fault("action", "too_many_actions", message, "delete one first")])
+
+
+def _hooks(text: bytes) -> dict[str, Any] | None:
+    """The events of a file and what they hold; None for a file that the runtime refuses as a whole."""
+    if len(text) > rules.MAX_FILE_BYTES:
+        return None
+    try:
+        root = read_json(text.removeprefix(BYTE_ORDER_MARK))
+    except JsonRefused:
+        return None
+    hooks = root.get("hooks") if isinstance(root, dict) else False
+    if hooks is None:
+        return {}
+    return hooks if isinstance(hooks, dict) else None
+
+
+def _placed(diagnostic: Diagnostic) -> str:
+    if diagnostic.line is None:
+        return diagnostic.message
+    return f"line {diagnostic.line}, column {diagnostic.column}: {diagnostic.message}"
+
+
+def _body(text: bytes) -> tuple[bytes, bytes]:
+    """The byte order mark, or nothing, and the JSON after it."""
+    body = text.removeprefix(BYTE_ORDER_MARK)
+    return text[: len(text) - len(body)], body
+
+
+def _list_of(hooks: Node, event: str) -> tuple[str, Node | None]:
+    """The key under which an event's actions stand and their list; a key with null counts as none."""
+    spelled: Collection[str] = [key for key, _ in hooks.keys or () if event_name(key) == event]
+    for key in spelled:
+        found = hooks.member(key)
+        assert found is not None  # it is one of the keys
+        if found.end - found.start == len("null") and not found.keys and not found.children:
+            return key, None
+        return key, found
+    return event, None
+
+
+def _actions(root: Node, key: str) -> Node:
+    hooks = root.member("hooks")
+    assert hooks is not None  # an action was read from it
+    actions = hooks.member(key)
+    assert actions is not None
+    return actions
+
+
+def _action(root: Node, at: At) -> Node:
+    return _actions(root, at.key).children[at.index]
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values are the same JSON: 1 and true are not."""
+    return orjson.dumps(one) == orjson.dumps(other)

@@ -1,0 +1,174 @@
+"""What every request passes before anything looks at what it wants: name, origin, token, size.
+
+The body is read here, whole and with a deadline, so that no handler waits for a slow sender; what is refused
+is answered with a problem document. It refuses to know any endpoint but the one that needs no token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from broker.logs import get_logger
+
+from .access import Gate, bearer, is_foreign_site, is_our_host, is_our_origin
+from .problems import Problem
+
+BODY_BYTES: Final = 1_048_576
+"""Largest body of a request (1 MiB)."""
+
+BODY_SECONDS: Final = 10.0
+"""How long a sender may take for a body."""
+
+REQUESTS: Final = 256
+"""Requests that are answered at a time."""
+
+OPEN_PATHS: Final = ("/healthz",)
+
+log = get_logger("subscribers.http")
+
+
+class Guard:
+    """The outermost layer of the application. ``port`` is ours; ``now`` gives seconds of a steady clock.
+
+    ``answered`` counts answers by status.
+    """
+
+    def __init__(
+        self, app: ASGIApp, gate: Gate, port: int, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.answered: dict[int, int] = {}
+        self._app = app
+        self._gate = gate
+        self._port = port
+        self._now = now
+        self._inside = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or hand over what is not one."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def counting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                self.answered[status] = self.answered.get(status, 0) + 1
+            await send(message)
+
+        self._inside += 1
+        try:
+            body = await self._admit(scope, receive)
+        except Problem as problem:
+            await problem.response()(scope, receive, counting)
+        else:
+            await self._app(scope, _replaying(body, receive), counting)
+        finally:
+            self._inside -= 1
+
+    async def _admit(self, scope: Scope, receive: Receive) -> bytes:
+        """The body of a request that may come in; raises :class:`Problem`."""
+        headers = Headers(scope=scope)
+        self._check_names(headers)
+        if self._inside > REQUESTS:
+            raise Problem(503, "busy", f"{REQUESTS} requests are under way", headers={"retry-after": "1"})
+        if scope["path"] not in OPEN_PATHS:
+            self._check_token(headers)
+        body = await _read_body(headers, receive)
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if body and kind != "application/json":
+            raise Problem(
+                415,
+                "not_json_content",
+                f"the body is {kind or 'of no stated type'}, not application/json",
+                field="Content-Type",
+                hint="send the header Content-Type: application/json",
+            )
+        return body
+
+    def _check_names(self, headers: Headers) -> None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not is_our_host(hosts[0], self._port):
+            raise Problem(
+                403,
+                "wrong_host",
+                "this address is not called by that name",
+                field="Host",
+                hint=f"call http://127.0.0.1:{self._port}",
+            )
+        for origin in headers.getlist("origin"):
+            if not is_our_origin(origin, hosts[0]):
+                raise Problem(403, "wrong_origin", "web pages are not let in", field="Origin")
+        if is_foreign_site(headers.get("sec-fetch-site", "")):
+            raise Problem(403, "wrong_origin", "web pages are not let in", field="Sec-Fetch-Site")
+
+    def _check_token(self, headers: Headers) -> None:
+        seconds = self._gate.closed_for(self._now())
+        if seconds:
+            raise Problem(
+                429,
+                "too_many_wrong_tokens",
+                "after several wrong tokens nobody is let in for a while",
+                field="Authorization",
+                headers={"retry-after": str(int(seconds) + 1)},
+            )
+        token = bearer(headers.get("authorization", ""))
+        if token is None:
+            raise _unauthorized("no_token", "a token is needed", "Bearer")
+        if not self._gate.admits(token, self._now()):
+            log.warning("a wrong token was sent")
+            raise _unauthorized("wrong_token", "the token is wrong", 'Bearer error="invalid_token"')
+
+
+def _unauthorized(code: str, detail: str, challenge: str) -> Problem:
+    hint = "send Authorization: Bearer TOKEN; the token is in http-token in the runtime directory"
+    return Problem(
+        401, code, detail, field="Authorization", hint=hint, headers={"www-authenticate": challenge}
+    )
+
+
+async def _read_body(headers: Headers, receive: Receive) -> bytes:
+    announced = headers.get("content-length", "0")
+    if announced.isdecimal() and int(announced) > BODY_BYTES:
+        raise _too_large()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise Problem(400, "broken_off", "the request was broken off")
+                part = message.get("body", b"")
+                size += len(part)
+                if size > BODY_BYTES:
+                    raise _too_large()
+                parts.append(part)
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise Problem(408, "slow_body", f"the body did not come within {BODY_SECONDS:g} s") from None
+
+
+def _too_large() -> Problem:
+    detail = f"a body has at most {BODY_BYTES:,} bytes"
+    return Problem(413, "body_too_large", detail, headers={"connection": "close"})
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """Gives the body once, then whatever comes: the word that the client has gone."""
+    is_told = False
+
+    async def replay() -> Message:
+        nonlocal is_told
+        if is_told:
+            return await receive()
+        is_told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

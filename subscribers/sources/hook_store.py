@@ -1,0 +1,397 @@
+"""The hooks of one ``hooks.json`` as things that programs list, add, change and delete.
+
+It decides the order of an edit: lock, read, recognise, change the text, judge it, replace the file, keep the
+ledger; an edit that meets somebody's save begins again with what was saved. Reading never writes the file.
+What an edit makes of the text is :mod:`subscribers.dialects.prx_edit`'s, which hook is which
+:mod:`subscribers.dialects.prx_ids`'s. Everything here blocks, never for long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from broker.logs import get_logger
+
+from ..dialects import prx
+from ..dialects.prx_edit import (
+    EMPTY,
+    Action,
+    At,
+    EditRefused,
+    Fault,
+    FileRefused,
+    add_action,
+    check_action,
+    check_file,
+    check_room,
+    read_actions,
+    remove_action,
+    replace_action,
+    set_fields,
+)
+from ..dialects.prx_ids import Known, Ledger, identify
+from ..hooks.spec import HookSpec
+from . import discover, resolve
+from .hook_source import Absent, Unreadable
+from .hook_store_files import GuardedFile, StoreBusy
+from .hook_store_state import StateFile
+
+__all__ = ["EditRefused", "FileRefused", "Hook", "HookStore", "Snapshot", "StoreBusy"]
+
+TRIES: Final = 5
+"""How often an edit begins again because somebody saved the file meanwhile."""
+
+ABSENT: Final = '"absent"'
+"""The entity tag of a file that is not there."""
+
+ANY: Final = "*"
+"""The expectation that there is something, whatever it is."""
+
+log = get_logger("subscribers.hook_store")
+
+
+class HookMissing(Exception):
+    """There is no hook of this id."""
+
+
+class StaleEdit(Exception):
+    """The edit was made for another state of the hook or the file than the one that is there."""
+
+
+class StoreUnusable(Exception):
+    """The file cannot be read or written; ``hint`` says what to do."""
+
+    def __init__(self, message: str, hint: str | None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Hook(NamedTuple):
+    """One hook as programs see it; ``action`` has the documented fields that the file has."""
+
+    id: str
+    event: str
+    action: dict[str, Any]
+    enabled: bool
+    created_at: str
+    updated_at: str
+
+    @property
+    def etag(self) -> str:
+        """An entity tag of this state of the hook."""
+        return _etag(orjson.dumps(self._asdict(), option=orjson.OPT_SORT_KEYS))
+
+
+class Snapshot(NamedTuple):
+    """All hooks at one moment, in file order, and the entity tag of the file."""
+
+    hooks: tuple[Hook, ...]
+    etag: str
+
+
+class _Current(NamedTuple):
+    """The file as an edit finds it: its text, its actions and who they are."""
+
+    text: bytes
+    actions: list[Action]
+    ledger: Ledger
+    etag: str
+
+    def find(self, name: str) -> tuple[Action, Known]:
+        for action, known in zip(self.actions, self.ledger.hooks, strict=True):
+            if known.id == name:
+                return action, known
+        raise HookMissing(f"there is no hook {name!r}")
+
+    def unsaid(self) -> dict[At, dict[str, Any]]:
+        """What the file does not say yet of its hooks' ids and times."""
+        found = {}
+        for action, known in zip(self.actions, self.ledger.hooks, strict=True):
+            kept = {"id": known.id, "created_at": known.created_at, "updated_at": known.updated_at}
+            missing = {name: value for name, value in kept.items() if action.content.get(name) != value}
+            if missing:
+                found[action.at] = missing
+        return found
+
+
+class HookStore:
+    """The hooks of ``workspace``. Thread-safe, and safe beside other programs that edit the same file.
+
+    ``state_folder`` is where ids that are not in the file are kept; ``now`` gives seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        workspace: str,
+        state_folder: str,
+        prxbus_folder: str,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.workspace = os.path.abspath(workspace)
+        self.path = discover.hook_file(workspace, prx)
+        self._prxbus_folder = prxbus_folder
+        self._now = now
+        self._file = GuardedFile(self.path)
+        self._state = StateFile(state_folder, self.path)
+        self._seen: Snapshot | None = None
+        self._seen_lock = threading.Lock()
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """All hooks. Raises FileRefused for a broken file, StoreUnusable and StoreBusy."""
+        text = self._read()
+        with self._seen_lock:
+            if self._seen is not None and self._seen.etag == _file_etag(text):
+                return self._seen
+        with self._locked():
+            current = self._current()
+            if current.etag != ABSENT:  # a file that is away for a moment takes no ids with it
+                self._keep(current.ledger)
+            return self._remember(current.actions, current.ledger, current.etag)
+
+    def get(self, name: str) -> Hook:
+        """One hook. Raises HookMissing and what :meth:`snapshot` raises."""
+        for hook in self.snapshot().hooks:
+            if hook.id == name:
+                return hook
+        raise HookMissing(f"there is no hook {name!r}")
+
+    def spec(self, hook: Hook) -> HookSpec:
+        """What the runtime makes of a hook, disabled or not. Raises EditRefused where it would not run it."""
+        return self._checked(hook.event, hook.action)
+
+    # -- editing ------------------------------------------------------------------------------
+
+    def create(
+        self, event: str, action: Mapping[str, Any], enabled: bool, expected: Collection[str] | None = None
+    ) -> Hook:
+        """Add a hook. ``expected``: entity tags of which the file must have one.
+
+        Every edit raises EditRefused for what the runtime would refuse, StaleEdit, FileRefused for a broken
+        file, StoreUnusable and StoreBusy; the file is then what it was.
+        """
+        action = _without_nulls(action)
+        spec = self._checked(event, action)
+
+        def edit(current: _Current) -> tuple[bytes, str, int]:
+            _expect(expected, current.etag)
+            number, name = current.ledger.next, f"hook_{current.ledger.next:02d}"
+            now = self._moment()
+            kept = {"enabled": enabled, "created_at": now, "updated_at": now}
+            text = set_fields(current.text, current.unsaid())
+            text = add_action(text, spec.event, {"id": name, **action, **kept})
+            check_room(text)
+            return text, name, number + 1
+
+        return self._edit_one(edit)
+
+    def replace(
+        self,
+        name: str,
+        event: str,
+        action: Mapping[str, Any],
+        enabled: bool,
+        expected: Collection[str] | None = None,
+    ) -> Hook:
+        """Replace what a hook does; keys that are not documented stay. Raises HookMissing too.
+
+        ``expected``: entity tags of which the hook or the file must have one.
+        """
+        action = _without_nulls(action)
+        spec = self._checked(event, action)
+
+        def edit(current: _Current) -> tuple[bytes, str, int]:
+            found, known = current.find(name)
+            _expect(expected, current.etag, _hook(found, known).etag)
+            unsaid = current.unsaid()
+            fields = {**unsaid.pop(found.at, {}), "updated_at": self._moment()}
+            if enabled is not found.content.get("enabled", True):
+                fields["enabled"] = enabled
+            text = set_fields(current.text, unsaid)
+            text = replace_action(text, found, spec.event, action, fields)
+            check_room(text)
+            return text, name, current.ledger.next
+
+        return self._edit_one(edit)
+
+    def toggle(self, name: str, expected: Collection[str] | None = None) -> Hook:
+        """Enable a disabled hook, disable an enabled one. Raises HookMissing too."""
+
+        def edit(current: _Current) -> tuple[bytes, str, int]:
+            found, known = current.find(name)
+            _expect(expected, current.etag, _hook(found, known).etag)
+            unsaid = current.unsaid()
+            change = {"enabled": not found.enabled, "updated_at": self._moment()}
+            unsaid[found.at] = {**unsaid.get(found.at, {}), **change}
+            return set_fields(current.text, unsaid), name, current.ledger.next
+
+        return self._edit_one(edit)
+
+    def delete(self, name: str, expected: Collection[str] | None = None) -> None:
+        """Delete a hook; its id is not given again. Raises HookMissing too."""
+
+        def edit(current: _Current) -> tuple[bytes, str, int]:
+            found, known = current.find(name)
+            _expect(expected, current.etag, _hook(found, known).etag)
+            text = set_fields(current.text, current.unsaid())
+            return remove_action(text, found.at), name, current.ledger.next
+
+        self._edit(edit)
+
+    def replace_file(
+        self, text: bytes, expected: Collection[str] | None = None
+    ) -> tuple[Snapshot, str | None]:
+        """Replace the whole file, also a broken one, of which a copy is kept; returns the path of that copy.
+
+        ``text`` is a ``hooks.json`` in which nothing may be refused. Ids and times are put into it.
+        """
+        check_file(text)
+        actions = read_actions(text)
+        for action in actions:
+            self._checked(action.event, action.documented)
+        with self._locked():
+            for _ in range(TRIES):
+                signature = discover.signature(self.path)
+                before = self._read()
+                _expect(expected, _file_etag(before))
+                ledger = identify(actions, self._state.load(), self._moment())
+                new = _Current(text, actions, ledger, "")
+                whole = set_fields(text, new.unsaid())
+                check_room(whole)
+                copy = self._keep_broken(before)
+                if self._replace(whole, signature):
+                    self._keep(ledger)
+                    return self._remember(read_actions(whole), ledger, _file_etag(whole)), copy
+                if copy is not None:
+                    with suppress(OSError):
+                        os.unlink(copy)
+        raise StoreBusy(f"{self.path} is saved all the time by another program; nothing was changed")
+
+    # -- parts --------------------------------------------------------------------------------
+
+    def _edit_one(self, edit: Callable[[_Current], tuple[bytes, str, int]]) -> Hook:
+        snapshot, name = self._edit(edit)
+        return next(hook for hook in snapshot.hooks if hook.id == name)
+
+    def _edit(self, edit: Callable[[_Current], tuple[bytes, str, int]]) -> tuple[Snapshot, str]:
+        """Carry out an edit: it gives the new text, the hook that it was about, and the next number."""
+        with self._locked():
+            for _ in range(TRIES):
+                signature = discover.signature(self.path)
+                current = self._current()
+                text, name, number = edit(current)
+                if self._replace(text, signature):
+                    actions = read_actions(text)
+                    ledger = identify(actions, current.ledger._replace(next=number), self._moment())
+                    self._keep(ledger)
+                    return self._remember(actions, ledger, _file_etag(text)), name
+        raise StoreBusy(f"{self.path} is saved all the time by another program; nothing was changed")
+
+    def _checked(self, event: str, action: Mapping[str, Any]) -> HookSpec:
+        spec = check_action(event, action)
+        found = resolve.resolve(spec, self.workspace, self._prxbus_folder)
+        if isinstance(found, resolve.Unresolved) and resolve.SEVERITIES[found.code] == "error":
+            raise EditRefused([Fault(f"action.{found.field}", found.code, found.message, found.hint)])
+        return spec
+
+    @contextmanager
+    def _locked(self) -> Any:
+        try:
+            with self._file.locked():
+                yield
+        except OSError as error:
+            raise StoreUnusable(
+                f"{self.path} cannot be edited: {error.strerror or error}", _hint(error)
+            ) from None
+
+    def _read(self) -> bytes | None:
+        """The text of the file; None without one."""
+        reading = discover.read(self.path, prx.MAX_FILE_BYTES)
+        if isinstance(reading, Absent):
+            return None
+        if isinstance(reading, Unreadable):
+            raise StoreUnusable(f"{self.path}: {reading.message}", reading.hint)
+        return reading.text
+
+    def _current(self) -> _Current:
+        text = self._read()
+        actions = [] if text is None else read_actions(text)
+        ledger = self._state.load()
+        ledger = ledger._replace(hooks=()) if text is None else identify(actions, ledger, self._saved_at())
+        return _Current(EMPTY if text is None else text, actions, ledger, _file_etag(text))
+
+    def _replace(self, text: bytes, signature: discover.Signature) -> bool:
+        return self._file.replace(text, signature)
+
+    def _keep(self, ledger: Ledger) -> None:
+        """Keep what is new of the ledger. Without it ids hold as long as the file says them."""
+        try:
+            if self._state.load() != ledger:
+                self._state.save(ledger)
+        except OSError as error:
+            log.warning("the ids of hooks could not be kept", path=self._state.path, error=str(error))
+
+    def _keep_broken(self, text: bytes | None) -> str | None:
+        if text is None:
+            return None
+        try:
+            read_actions(text)
+        except FileRefused:
+            return self._file.keep_copy(text, "broken")
+        return None
+
+    def _remember(self, actions: list[Action], ledger: Ledger, etag: str) -> Snapshot:
+        hooks = tuple(_hook(action, known) for action, known in zip(actions, ledger.hooks, strict=True))
+        snapshot = Snapshot(hooks, etag)
+        with self._seen_lock:
+            self._seen = snapshot
+        return snapshot
+
+    def _moment(self) -> str:
+        return _rfc3339(self._now())
+
+    def _saved_at(self) -> str:
+        try:
+            return _rfc3339(os.stat(self.path).st_mtime)
+        except (OSError, ValueError, OverflowError):
+            return self._moment()
+
+
+def _hook(action: Action, known: Known) -> Hook:
+    return Hook(known.id, action.event, action.documented, action.enabled, known.created_at, known.updated_at)
+
+
+def _expect(expected: Collection[str] | None, *tags: str) -> None:
+    if expected is not None and ANY not in expected and not set(expected) & set(tags):
+        raise StaleEdit("it was changed since; read it again and decide anew")
+
+
+def _without_nulls(action: Mapping[str, Any]) -> dict[str, Any]:
+    """Null is the same as absent."""
+    return {name: value for name, value in action.items() if value is not None}
+
+
+def _etag(text: bytes) -> str:
+    return f'"{hashlib.sha256(text).hexdigest()[:32]}"'
+
+
+def _file_etag(text: bytes | None) -> str:
+    return ABSENT if text is None else _etag(text)
+
+
+def _rfc3339(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _hint(error: OSError) -> str | None:
+    return "let this user write there" if isinstance(error, PermissionError) else None

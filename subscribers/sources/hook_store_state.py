@@ -1,0 +1,54 @@
+"""The state file of a hook file: the ids and times of its hooks that do not stand in the file itself.
+
+It lies in a folder of the user's, one for each hook file, so that reading hooks never writes into a
+workspace. A state that is lost or damaged costs no hook: ids are given anew in file order. It refuses to
+decide which hook is which.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Final
+
+import orjson
+
+from ..dialects.prx_ids import Known, Ledger
+
+STATE_BYTES: Final = 1_048_576
+_VERSION: Final = 1
+
+
+class StateFile:
+    """The ledger of one hook file. ``folder`` is made, for this user alone, when there is need of it."""
+
+    def __init__(self, folder: str, hook_file: str) -> None:
+        self._folder = folder
+        self._hook_file = os.path.realpath(hook_file)
+        name = hashlib.sha256(os.fsencode(self._hook_file)).hexdigest()[:24]
+        self.path = os.path.join(folder, f"{name}.json")
+
+    def load(self) -> Ledger:
+        """What was kept; an empty ledger when there is none that can be read."""
+        try:
+            with open(self.path, "rb") as file:
+                document = orjson.loads(file.read(STATE_BYTES))
+            hooks = tuple(Known(*map(str, hook)) for hook in document["hooks"])
+            return Ledger(int(document["next"]), hooks)
+        except (OSError, ValueError, TypeError, KeyError):
+            return Ledger()
+
+    def save(self, ledger: Ledger) -> None:
+        """Keep a ledger, whole or not at all; call it under the hook file's lock. Raises OSError."""
+        document = {
+            "version": _VERSION,
+            "file": self._hook_file.encode("utf-8", "backslashreplace").decode(),
+            "next": ledger.next,
+            "hooks": [list(known) for known in ledger.hooks],
+        }
+        os.makedirs(self._folder, 0o700, exist_ok=True)
+        temporary = f"{self.path}.{os.getpid()}.new"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(orjson.dumps(document))
+        os.replace(temporary, self.path)
