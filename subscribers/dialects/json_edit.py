@@ -104,10 +104,10 @@ def style_of(text: bytes, root: Node) -> Style:
 
 
 def spliced(text: bytes, splices: Iterable[Splice]) -> bytes:
-    """The text after all splices, which must not overlap; those at one place stand in the order given."""
+    """The text after all splices, which must not overlap; insertions at one place keep their order."""
     parts = []
     done = 0
-    for splice in sorted(splices, key=lambda splice: splice.start):
+    for splice in sorted(splices, key=lambda splice: splice[:2]):
         parts += [text[done : splice.start], splice.put]
         done = splice.end
     return b"".join((*parts, text[done:]))
