@@ -175,7 +175,7 @@ _HANDLERS: Final[Mapping[type[Exception], Callable[[Any], Problem]]] = {
     StaleEdit: lambda error: Problem(412, "stale", str(error), field="If-Match"),
     StoreBusy: lambda error: Problem(503, "busy", str(error), headers=_RETRY),
     StoreUnusable: lambda error: Problem(
-        503, "hooks_file_unusable", str(error), field="hooks.json", hint=error.hint
+        503, f"hooks_{error.code}", str(error), field="hooks.json", hint=error.hint
     ),
     TopicError: _field("topic"),
     SchemaError: lambda error: Problem(422, error.code, str(error), field=error.path),

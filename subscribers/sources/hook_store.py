@@ -8,7 +8,6 @@ What an edit makes of the text is :mod:`subscribers.dialects.prx_edit`'s, which 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -16,8 +15,6 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
-
-import orjson
 
 from broker.logs import get_logger
 
@@ -44,58 +41,35 @@ from . import discover, resolve
 from .hook_source import Absent, Unreadable
 from .hook_store_files import GuardedFile, StoreBusy
 from .hook_store_state import StateFile
+from .hook_store_values import (
+    ABSENT,
+    TOO_LARGE,
+    Hook,
+    HookMissing,
+    Snapshot,
+    StaleEdit,
+    StoreUnusable,
+    expect,
+    file_etag,
+    hook_of,
+)
 
-__all__ = ["EditRefused", "FileRefused", "Hook", "HookStore", "Snapshot", "StoreBusy"]
+__all__ = [
+    "EditRefused",
+    "FileRefused",
+    "Hook",
+    "HookMissing",
+    "HookStore",
+    "Snapshot",
+    "StaleEdit",
+    "StoreBusy",
+    "StoreUnusable",
+]
 
 TRIES: Final = 5
 """How often an edit begins again because somebody saved the file meanwhile."""
 
-ABSENT: Final = '"absent"'
-"""The entity tag of a file that is not there."""
-
-ANY: Final = "*"
-"""The expectation that there is something, whatever it is."""
-
 log = get_logger("subscribers.hook_store")
-
-
-class HookMissing(Exception):
-    """There is no hook of this id."""
-
-
-class StaleEdit(Exception):
-    """The edit was made for another state of the hook or the file than the one that is there."""
-
-
-class StoreUnusable(Exception):
-    """The file cannot be read or written; ``hint`` says what to do."""
-
-    def __init__(self, message: str, hint: str | None) -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-class Hook(NamedTuple):
-    """One hook as programs see it; ``action`` has the documented fields that the file has."""
-
-    id: str
-    event: str
-    action: dict[str, Any]
-    enabled: bool
-    created_at: str
-    updated_at: str
-
-    @property
-    def etag(self) -> str:
-        """An entity tag of this state of the hook."""
-        return _etag(orjson.dumps(self._asdict(), option=orjson.OPT_SORT_KEYS))
-
-
-class Snapshot(NamedTuple):
-    """All hooks at one moment, in file order, and the entity tag of the file."""
-
-    hooks: tuple[Hook, ...]
-    etag: str
 
 
 class _Current(NamedTuple):
@@ -151,7 +125,7 @@ class HookStore:
         """All hooks. Raises FileRefused for a broken file, StoreUnusable and StoreBusy."""
         text = self._read()
         with self._seen_lock:
-            if self._seen is not None and self._seen.etag == _file_etag(text):
+            if self._seen is not None and self._seen.etag == file_etag(text):
                 return self._seen
         with self._locked():
             current = self._current()
@@ -184,7 +158,7 @@ class HookStore:
         spec = self._checked(event, action)
 
         def edit(current: _Current) -> tuple[bytes, str, int]:
-            _expect(expected, current.etag)
+            expect(expected, current.etag)
             number, name = current.ledger.next, f"hook_{current.ledger.next:02d}"
             now = self._moment()
             kept = {"enabled": enabled, "created_at": now, "updated_at": now}
@@ -212,7 +186,7 @@ class HookStore:
 
         def edit(current: _Current) -> tuple[bytes, str, int]:
             found, known = current.find(name)
-            _expect(expected, current.etag, _hook(found, known).etag)
+            expect(expected, current.etag, hook_of(found, known).etag)
             unsaid = current.unsaid()
             fields = {**unsaid.pop(found.at, {}), "updated_at": self._moment()}
             if enabled is not found.content.get("enabled", True):
@@ -229,7 +203,7 @@ class HookStore:
 
         def edit(current: _Current) -> tuple[bytes, str, int]:
             found, known = current.find(name)
-            _expect(expected, current.etag, _hook(found, known).etag)
+            expect(expected, current.etag, hook_of(found, known).etag)
             unsaid = current.unsaid()
             change = {"enabled": not found.enabled, "updated_at": self._moment()}
             unsaid[found.at] = {**unsaid.get(found.at, {}), **change}
@@ -242,7 +216,7 @@ class HookStore:
 
         def edit(current: _Current) -> tuple[bytes, str, int]:
             found, known = current.find(name)
-            _expect(expected, current.etag, _hook(found, known).etag)
+            expect(expected, current.etag, hook_of(found, known).etag)
             text = set_fields(current.text, current.unsaid())
             return remove_action(text, found.at), name, current.ledger.next
 
@@ -262,16 +236,16 @@ class HookStore:
         with self._locked():
             for _ in range(TRIES):
                 signature = discover.signature(self.path)
-                before = self._read()
-                _expect(expected, _file_etag(before))
+                tag, is_broken = self._condition()
+                expect(expected, tag)
                 ledger = identify(actions, self._state.load(), self._moment())
                 new = _Current(text, actions, ledger, "")
                 whole = set_fields(text, new.unsaid())
                 check_room(whole)
-                copy = self._keep_broken(before)
-                if self._replace(whole, signature):
+                copy = self._file.keep_copy("broken") if is_broken else None
+                if self._file.replace(whole, signature):
                     self._keep(ledger)
-                    return self._remember(read_actions(whole), ledger, _file_etag(whole)), copy
+                    return self._remember(read_actions(whole), ledger, file_etag(whole)), copy
                 if copy is not None:
                     with suppress(OSError):
                         os.unlink(copy)
@@ -290,11 +264,11 @@ class HookStore:
                 signature = discover.signature(self.path)
                 current = self._current()
                 text, name, number = edit(current)
-                if self._replace(text, signature):
+                if self._file.replace(text, signature):
                     actions = read_actions(text)
                     ledger = identify(actions, current.ledger._replace(next=number), self._moment())
                     self._keep(ledger)
-                    return self._remember(actions, ledger, _file_etag(text)), name
+                    return self._remember(actions, ledger, file_etag(text)), name
         raise StoreBusy(f"{self.path} is saved all the time by another program; nothing was changed")
 
     def _checked(self, event: str, action: Mapping[str, Any]) -> HookSpec:
@@ -310,9 +284,8 @@ class HookStore:
             with self._file.locked():
                 yield
         except OSError as error:
-            raise StoreUnusable(
-                f"{self.path} cannot be edited: {error.strerror or error}", _hint(error)
-            ) from None
+            message = f"{self.path} cannot be edited: {error.strerror or error}"
+            raise StoreUnusable("unwritable", message, _hint(error)) from None
 
     def _read(self) -> bytes | None:
         """The text of the file; None without one."""
@@ -320,7 +293,7 @@ class HookStore:
         if isinstance(reading, Absent):
             return None
         if isinstance(reading, Unreadable):
-            raise StoreUnusable(f"{self.path}: {reading.message}", reading.hint)
+            raise StoreUnusable(reading.code, f"{self.path}: {reading.message}", reading.hint)
         return reading.text
 
     def _current(self) -> _Current:
@@ -328,10 +301,7 @@ class HookStore:
         actions = [] if text is None else read_actions(text)
         ledger = self._state.load()
         ledger = ledger._replace(hooks=()) if text is None else identify(actions, ledger, self._saved_at())
-        return _Current(EMPTY if text is None else text, actions, ledger, _file_etag(text))
-
-    def _replace(self, text: bytes, signature: discover.Signature) -> bool:
-        return self._file.replace(text, signature)
+        return _Current(EMPTY if text is None else text, actions, ledger, file_etag(text))
 
     def _keep(self, ledger: Ledger) -> None:
         """Keep what is new of the ledger. Without it ids hold as long as the file says them."""
@@ -341,17 +311,22 @@ class HookStore:
         except OSError as error:
             log.warning("the ids of hooks could not be kept", path=self._state.path, error=str(error))
 
-    def _keep_broken(self, text: bytes | None) -> str | None:
-        if text is None:
-            return None
+    def _condition(self) -> tuple[str, bool]:
+        """The entity tag of the file, and whether it is one that cannot be edited."""
         try:
-            read_actions(text)
+            text = self._read()
+        except StoreUnusable as error:
+            if error.code != "file_too_large":
+                raise
+            return TOO_LARGE, True
+        try:
+            read_actions(EMPTY if text is None else text)
         except FileRefused:
-            return self._file.keep_copy(text, "broken")
-        return None
+            return file_etag(text), True
+        return file_etag(text), False
 
     def _remember(self, actions: list[Action], ledger: Ledger, etag: str) -> Snapshot:
-        hooks = tuple(_hook(action, known) for action, known in zip(actions, ledger.hooks, strict=True))
+        hooks = tuple(hook_of(action, known) for action, known in zip(actions, ledger.hooks, strict=True))
         snapshot = Snapshot(hooks, etag)
         with self._seen_lock:
             self._seen = snapshot
@@ -367,26 +342,9 @@ class HookStore:
             return self._moment()
 
 
-def _hook(action: Action, known: Known) -> Hook:
-    return Hook(known.id, action.event, action.documented, action.enabled, known.created_at, known.updated_at)
-
-
-def _expect(expected: Collection[str] | None, *tags: str) -> None:
-    if expected is not None and ANY not in expected and not set(expected) & set(tags):
-        raise StaleEdit("it was changed since; read it again and decide anew")
-
-
 def _without_nulls(action: Mapping[str, Any]) -> dict[str, Any]:
     """Null is the same as absent."""
     return {name: value for name, value in action.items() if value is not None}
-
-
-def _etag(text: bytes) -> str:
-    return f'"{hashlib.sha256(text).hexdigest()[:32]}"'
-
-
-def _file_etag(text: bytes | None) -> str:
-    return ABSENT if text is None else _etag(text)
 
 
 def _rfc3339(seconds: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ class GuardedFile:
         """Hold the lock. Raises :class:`StoreBusy` after :data:`LOCK_SECONDS`, and OSError."""
         deadline = time.monotonic() + LOCK_SECONDS
         if not self._within.acquire(timeout=LOCK_SECONDS):
-            raise StoreBusy(f"{self.path} is being edited; nothing was changed")
+            raise StoreBusy(self._busy())
         try:
             folder, name = os.path.split(os.path.realpath(self.path))
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -49,9 +50,7 @@ class GuardedFile:
             try:
                 while not _try_lock(descriptor):
                     if time.monotonic() > deadline:
-                        raise StoreBusy(
-                            f"{self.path} is being edited by another program; nothing was changed"
-                        )
+                        raise StoreBusy(self._busy())
                     time.sleep(_PAUSE_SECONDS)
                 yield
             finally:
@@ -60,7 +59,7 @@ class GuardedFile:
             self._within.release()
 
     def replace(self, text: bytes, expected: Signature) -> bool:
-        """Put ``text`` in place of the file, unless it does not look as ``expected`` any more; call it locked.
+        """Put ``text`` in place of the file unless that looks otherwise than ``expected``; call it locked.
 
         Returns whether it was done. Owner and mode stay; a new file is the owner's alone. Raises OSError, and
         then the file is what it was.
@@ -83,18 +82,23 @@ class GuardedFile:
         _sync_folder(folder)
         return True
 
-    def keep_copy(self, text: bytes, suffix: str) -> str:
-        """Write ``text`` to a new file beside this one and return its path."""
-        target = f"{os.path.realpath(self.path)}.{suffix}"
-        path, number = target, 1
+    def keep_copy(self, suffix: str) -> str:
+        """Copy the file, whatever is in it, to a new file beside it and return that one's path."""
+        target = os.path.realpath(self.path)
+        path, number = f"{target}.{suffix}", 1
         while True:
             try:
-                _write(path, text, self.path)
+                descriptor = os.open(path, _CREATE, _NEW_FILE_MODE)
             except FileExistsError:
                 number += 1
-                path = f"{target}-{number}"
-            else:
-                return path
+                path = f"{target}.{suffix}-{number}"
+                continue
+            with open(descriptor, "wb") as copy, open(target, "rb") as original:
+                shutil.copyfileobj(original, copy)
+            return path
+
+    def _busy(self) -> str:
+        return f"{self.path} is being edited by others; nothing was changed"
 
 
 def _write(path: str, text: bytes, like: str) -> None:
