@@ -1,10 +1,12 @@
 """What does running a hook cost beside a bare spawn of the same program?
 
 Every contender gives `/bin/true` the same payload: in a file, and on a pipe to its standard input; two more
-pipes take its outputs. `posix_spawn` does that and nothing else, from one thread that keeps so many
-programs in flight (threads would only fight for the interpreter): no timeout, no cap, no bound, no group
-that could be ended. `subprocess` is `subprocess.run` with a timeout on as many threads, which is what a
-program without a hook runtime would write. All files are on the same file system.
+pipes take its outputs. `prxbus` is the whole way: events are published, the shell service runs the hook for
+each and reports each run, and the time ends with the last report. `runtime` is the inside of that service,
+without a bus. `posix_spawn` does no more than the above, from one thread with so many programs in flight
+(threads would only fight for the interpreter): no timeout, no cap, no bound, no group that could be ended.
+`subprocess` is `subprocess.run` with a timeout on as many threads, which is what a program without a hook
+runtime would write. All files are on the same file system.
 
 `python -m benchmarks.bench_children [ROUNDS]` prints the cells as JSON.
 """
@@ -25,19 +27,23 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
+from broker.client import Publisher, Subscriber
 from subscribers.hooks.invocation import Invocation
+from subscribers.runner.reports import RUN_TOPIC
 from subscribers.runtimes.child import run
 from subscribers.runtimes.payload_files import PayloadFiles
 from subscribers.runtimes.pool import RunPool
 from subscribers.runtimes.reaper import Reaper
 
+from .hook_service import FIELDS, TOPIC, hook_service
 from .measure import Cell, Figures, Goal, Plan, interleave
 
 NAME = "children"
 _PROGRAM = "/bin/true"
-_PAYLOAD = json.dumps({"event": "tool_call", "payload": {"tool": "Bash", "output": "x" * 220}}).encode()
+_PAYLOAD = json.dumps({"event": "tool_call", "payload": FIELDS}).encode()
 _PARALLEL = (1, 4, 16)
 _FILE = "ZERO_HOOK_PAYLOAD_FILE"
+_ACTION = {"command": _PROGRAM, "stdin_json": True}
 
 
 def measure(plan: Plan) -> Iterator[Cell]:
@@ -48,6 +54,7 @@ def measure(plan: Plan) -> Iterator[Cell]:
             units = {"runs_per_s": "runs/s", "p50_us": "µs", "p99_us": "µs"}
             cell = Cell(NAME, f"{_PROGRAM}, {parallel} at once", conditions, units)
             cell.goals.append(Goal("runs_per_s", "prxbus", "posix_spawn", 0.6))
+            cell.goals.append(Goal("runs_per_s", "runtime", "posix_spawn", 0.6))
             number = 40 if plan.tiny else max(100, int(plan.seconds * 1_000))
             with ExitStack() as stack:
                 yield interleave(cell, plan.rounds, _contenders(stack, directory, parallel, number))
@@ -58,11 +65,34 @@ def _contenders(
 ) -> Mapping[str, Callable[[], Figures]]:
     files = stack.enter_context(PayloadFiles(os.path.join(directory, f"payloads-{parallel}")))
     reaper = stack.enter_context(Reaper())
+    service = stack.enter_context(hook_service(_ACTION, *_options(parallel, number)))
+    bus = stack.enter_context(Publisher("benchmark", runtime_dir=service.bus, on_full="block"))
+    reports = stack.enter_context(Subscriber([RUN_TOPIC], name="benchmark", runtime_dir=service.bus))
     return {
-        "prxbus": partial(_pooled, partial(_prxbus, files, reaper), parallel, number),
+        "prxbus": partial(_served, bus, reports, number),
+        "runtime": partial(_pooled, partial(_prxbus, files, reaper), parallel, number),
         "posix_spawn": partial(_posix_spawn, directory, parallel, number),
         "subprocess": partial(_threaded, partial(_subprocess, directory), parallel, number),
     }
+
+
+def _options(parallel: int, number: int) -> tuple[str, ...]:
+    runs = str(parallel)
+    return ("--runs", runs, "--runs-per-hook", runs, "--queue", str(number))
+
+
+def _served(bus: Publisher, reports: Subscriber, number: int) -> Figures:
+    """Publish so many events and wait for as many reports; a run's time is the one that its report tells."""
+    times: list[float] = []
+    began = time.perf_counter()
+    for _ in range(number):
+        bus.publish(TOPIC, FIELDS)
+    while len(times) < number:
+        batch = reports.batch(timeout=30.0)
+        if not batch or any(event.payload["status"] != "ok" for event in batch):
+            raise RuntimeError(f"{len(times)} of {number} runs succeeded")
+        times += [event.payload["duration_ms"] / 1e3 for event in batch]
+    return _figures(times, time.perf_counter() - began)
 
 
 def _environment(path: str) -> dict[str, str]:

@@ -32,6 +32,8 @@ QUESTIONS = (
     "memory",
     "restart",
     "children",
+    "hook_latency",
+    "hook_flood",
 )
 
 

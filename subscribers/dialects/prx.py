@@ -10,7 +10,7 @@ It refuses to know whether a command exists and whether it may run: sources and 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import orjson
 
@@ -23,13 +23,13 @@ from .prx_rules import FILE_NAME, MAX_FILE_BYTES, NAME, PAYLOAD_ENV_BYTES
 
 __all__ = ["FILE_NAME", "MAX_FILE_BYTES", "NAME", "envelope", "parse", "render", "timestamp"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, like everything here; without a zone it prints none
 
 
 def timestamp(time_ns: int) -> str:
     """Nanoseconds since the epoch as RFC 3339, cut to milliseconds: ``2026-03-21T08:15:30.123Z``."""
     time = _EPOCH + timedelta(milliseconds=time_ns // 1_000_000)
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1_000:03}Z"
+    return f"{time.isoformat(timespec='milliseconds')}Z"
 
 
 def envelope(view: EventView) -> bytes:
@@ -57,6 +57,7 @@ def render(spec: HookSpec, view: EventView, where: Place, body: bytes | None = N
         timeout_s=spec.timeout_s,
         grace_s=spec.grace_s,
         marker="ZERO_HOOK_PAYLOAD_FILE",
+        bounds_leftovers=True,
     )
 
 

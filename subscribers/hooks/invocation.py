@@ -27,6 +27,7 @@ class Invocation:
     ``output_limit``: bytes kept of stdout and of stderr, half of them the first and half the last.
     ``marker``: the name of a variable in ``env`` whose value no other run has, or None. After a timeout, a
     descendant that left the process group and lost its parents is still recognised by it.
+    ``bounds_leftovers``: what the program leaves running when it exits is ended when ``timeout_s`` is over.
 
     Raises ValueError for values that no kernel or clock could honour: they are mistakes of the dialect.
     """
@@ -39,6 +40,7 @@ class Invocation:
     grace_s: float
     output_limit: int = OUTPUT_LIMIT
     marker: str | None = None
+    bounds_leftovers: bool = False
 
     def __post_init__(self) -> None:
         if not self.argv or not self.argv[0].startswith("/"):

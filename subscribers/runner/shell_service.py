@@ -16,6 +16,7 @@ import sys
 import sysconfig
 import threading
 import time
+from contextlib import suppress
 from types import FrameType
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ from ..runtimes.payload_files import PayloadFiles, payload_directories
 from ..runtimes.pool import RunPool
 from ..runtimes.reaper import Reaper
 from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
+from ..runtimes.spawn import seal
 from ..sources.hook_source import SourceState
 from ..sources.workspace_hooks import WorkspaceHooks
 from .dispatch import Dispatcher
@@ -70,7 +72,7 @@ class ShellService:
         self._sandbox: Bubblewrap | None = None
         self._hooks = WorkspaceHooks(_absolute(options.workspace), prx, folder, self._tell, self._failed)
         self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
-        self._reaper = Reaper(adopts=adopts)
+        self._reaper = Reaper(adopts=adopts, sealed=True)
         self._files = PayloadFiles.in_first_usable(payload_directories(os.environ))
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
@@ -101,6 +103,8 @@ class ShellService:
         self._enclose()
         self._hooks.load()
         self._hooks.start()
+        with suppress(OSError):  # where most hooks start, which makes starting them cheaper
+            os.chdir(self._hooks.workspace)
         self._say_ready()
         while not self._stop.is_set():
             for event in self._events.batch(timeout=TURN_SECONDS):
@@ -220,6 +224,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
     options = parser.parse_args(argv)
     configure(options.log_level)
+    seal()
     if options.lifeline:
         hold()
     try:

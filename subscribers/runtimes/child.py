@@ -11,8 +11,8 @@ The rules, which hold for every dialect:
 * A run is over when its *leader* has exited, not when its pipes close: what the leader wrote is in the
   pipes by then. Output of others that keep a pipe open is awaited for at most ``DRAIN_S``, and given up
   after ``QUIET_S`` of silence.
-* What a program leaves running in the background after a normal exit was left on purpose: it goes on, nobody
-  waits for it, and nobody reads its output any more. Only a timeout ends more than the leader.
+* What a program leaves running in the background after a normal exit goes on, nobody waits for it, and nobody
+  reads its output any more. Where the invocation bounds it, it is ended when the run's time is over.
 * At the deadline the outcome is ``timeout``, at once. The reaper ends the process group behind it.
 """
 
@@ -57,6 +57,7 @@ class _Run:
         self._asked = asked
         self._deadline = time.monotonic() + invocation.timeout_s
         self._grace_s = invocation.grace_s
+        self._bounds_leftovers = invocation.bounds_leftovers
         self._child = child
         self._reaper = reaper
         self._stdout = Capture(invocation.output_limit)
@@ -83,7 +84,10 @@ class _Run:
         self._close_stdin()
         for descriptor in self._outputs:
             os.close(descriptor)
-        returncode = self._reaper.collect(self._child)
+        if self._bounds_leftovers and (left := self._reaper.left_by(self._child)):
+            returncode = self._reaper.bound(self._child, left, self._deadline, self._grace_s)
+        else:
+            returncode = self._reaper.collect(self._child)
         if on_end is not None:
             on_end()
         return Outcome.exited(returncode, duration_s, self._stdout.captured(), self._stderr.captured())

@@ -20,19 +20,29 @@ FAREWELL_BYTES = 1 << 20
 
 
 class Ending:
-    """One run that is being ended. ``outputs`` are our ends of the pipes that it still has."""
+    """One run that is being ended. ``outputs`` are our ends of the pipes that it still has.
+
+    ``leftovers``: the leader has exited, and these are to be ended when the plan begins.
+    """
 
     def __init__(
-        self, child: Child, outputs: Iterable[int], plan: EndingPlan, on_end: Callable[[], None] | None
+        self,
+        child: Child,
+        outputs: Iterable[int],
+        plan: EndingPlan,
+        on_end: Callable[[], None] | None = None,
+        *,
+        leftovers: Iterable[Process] = (),
     ) -> None:
         self.child = child
         self.plan = plan
         self.on_end = on_end
-        self.leader_alive = True
+        self._members = {row.pid: row for row in leftovers}
+        self.leftovers = bool(self._members)
+        self.leader_alive = not self.leftovers
         self.escaped = 0
         self._outputs = dict.fromkeys(outputs, FAREWELL_BYTES)
         self._leader = child.process.pid
-        self._members: dict[int, Process] = {}
 
     @property
     def outputs(self) -> tuple[int, ...]:

@@ -40,6 +40,12 @@ class EndingLoop:
                 self._by_descriptor[descriptor] = ending
                 self._poll.register(descriptor, select.POLLIN)
 
+    def begin(self) -> None:
+        """Let those who wait for their time to be over have it over."""
+        now = time.monotonic()
+        for ending in self._endings:
+            ending.plan.begin(now)
+
     def hurry(self) -> None:
         """Cut every grace short."""
         now = time.monotonic()

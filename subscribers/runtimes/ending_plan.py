@@ -10,6 +10,8 @@ import math
 
 FIRST_PAUSE_S = 0.002
 LONGEST_PAUSE_S = 0.25
+LOOK_S = 1.0
+"""Seconds between looks at whether anybody is left, before it is time to end them."""
 
 
 class Step(enum.Enum):
@@ -24,13 +26,15 @@ class Step(enum.Enum):
 class EndingPlan:
     """One ending, stepped whenever it is ``due`` or its leader has exited. Times are monotonic seconds.
 
-    After SIGKILL it never gives up: whoever the kernel cannot end yet is looked at again four times a second.
+    ``begin``: nobody is signalled before that time. After SIGKILL it never gives up: whoever the kernel
+    cannot end yet is looked at again four times a second.
     """
 
-    __slots__ = ("_grace_s", "_kill_at", "_pause_s", "_signalled", "due", "killing")
+    __slots__ = ("_begin", "_grace_s", "_kill_at", "_pause_s", "_signalled", "due", "killing")
 
-    def __init__(self, now: float, grace_s: float) -> None:
+    def __init__(self, now: float, grace_s: float, begin: float = -math.inf) -> None:
         self.due = now
+        self._begin = begin
         self.killing = grace_s <= 0
         self._grace_s = grace_s
         self._kill_at = math.inf  # the grace begins with SIGTERM, however late that is
@@ -39,13 +43,22 @@ class EndingPlan:
 
     def hurry(self, now: float) -> None:
         """Cut the grace short: SIGKILL is next."""
+        self.begin(now)
         if not self.killing:
             self._kill_at = self.due = now
+
+    def begin(self, now: float) -> None:
+        """Let the time to begin be over."""
+        if now < self._begin:
+            self._begin = self.due = now
 
     def step(self, now: float, *, leader_alive: bool, others_alive: bool) -> Step:
         """Decide what to do at ``now`` and when to look again."""
         if not (leader_alive or others_alive):
             return Step.DONE
+        if now < self._begin:
+            self.due = min(self._begin, now + LOOK_S)
+            return Step.WAIT
         if not self.killing and now >= self._kill_at:
             self.killing = True
             self._pause_s = FIRST_PAUSE_S

@@ -10,11 +10,14 @@ environment that it was executed with. What scrubs its environment after a doubl
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
 PROC = "/proc"
+_TRIES = 4
+_PAUSE_S = 0.001
 
 
 class Process(NamedTuple):
@@ -99,12 +102,18 @@ def read_table(proc: str = PROC) -> dict[int, Process]:
     return table
 
 
+def read_row(pid: int, proc: str = PROC) -> Process | None:
+    """One row; None for a process that is gone."""
+    try:
+        return parse_stat(_read(f"{proc}/{pid}/stat", 4_096))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def is_same(row: Process, proc: str = PROC) -> bool:
     """True if the pid still belongs to the process of this row."""
-    try:
-        return parse_stat(_read(f"{proc}/{row.pid}/stat", 4_096)).start == row.start
-    except (OSError, ValueError, IndexError):
-        return False
+    now = read_row(row.pid, proc)
+    return now is not None and now.start == row.start
 
 
 def carries(pid: int, entry: bytes, proc: str = PROC) -> bool:
@@ -116,6 +125,38 @@ def carries(pid: int, entry: bytes, proc: str = PROC) -> bool:
     return b"\0" + entry + b"\0" in b"\0" + environment + b"\0"
 
 
+def leftovers(pids: Iterable[int], leader: int, marker: bytes | None, proc: str = PROC) -> list[Process]:
+    """The rows of those that live and belong to the leader's run: by its group, or by its marker.
+
+    A process has no environment for a moment while it executes a program; it is asked again a little later.
+    """
+    found = []
+    for pid in pids:
+        row = read_row(pid, proc)
+        if row is None or not row.alive:
+            continue
+        if row.pgid == leader or (marker is not None and _carries_soon(pid, marker, proc)):
+            found.append(row)
+    return found
+
+
+def _carries_soon(pid: int, entry: bytes, proc: str) -> bool:
+    for _ in range(_TRIES):
+        if carries(pid, entry, proc):
+            return True
+        if _has_environment(pid, proc):
+            return False
+        time.sleep(_PAUSE_S)
+    return False
+
+
+def _has_environment(pid: int, proc: str) -> bool:
+    try:
+        return bool(_read(f"{proc}/{pid}/environ", 1))
+    except OSError:
+        return True
+
+
 def children(pid: int, proc: str = PROC) -> list[int]:
     """The direct children of a process, zombies included; empty where the kernel does not list them."""
     found: list[int] = []
@@ -124,6 +165,14 @@ def children(pid: int, proc: str = PROC) -> list[int]:
             with suppress(OSError):  # the thread has just ended
                 found += map(int, _read(f"{proc}/{pid}/task/{thread}/children", 8 << 20).split())
     return found
+
+
+def adopted(pid: int, proc: str = PROC) -> list[int]:
+    """The children of a process's first thread: to it the kernel gives orphans, if it adopts them."""
+    try:
+        return [int(word) for word in _read(f"{proc}/{pid}/task/{pid}/children", 8 << 20).split()]
+    except OSError:
+        return []
 
 
 def _read(path: str, limit: int) -> bytes:

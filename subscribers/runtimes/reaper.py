@@ -22,10 +22,12 @@ from .ending import Ending
 from .ending_loop import EndingLoop
 from .ending_plan import EndingPlan
 from .orphans import Orphans
+from .process_table import Process, adopted, leftovers
 from .spawn import Child, StartFailed, spawn
 
 MAX_GRACES = 256
 MAX_ENDINGS = 1_024
+MAX_LEFTOVERS = 256
 SWEEP_S = 0.5
 LAST_WORDS_S = 1.0
 """Seconds that ``close`` waits after its deadline, when SIGKILL has been sent to whatever is left."""
@@ -36,7 +38,8 @@ class ReaperStats:
     """Counters since the start; ``running`` and ``ending`` are of now.
 
     ``killed`` runs ended by SIGKILL, ``graces_skipped`` of them at once for lack of room; ``escaped``
-    processes had left the group of a run that was ended; ``orphans`` were adopted and reaped.
+    processes had left the group of a run that was ended; ``orphans`` were adopted and reaped. ``leftovers``
+    are runs over whose leader has exited and of which something still runs.
     """
 
     running: int
@@ -46,19 +49,27 @@ class ReaperStats:
     graces_skipped: int
     escaped: int
     orphans: int
+    leftovers: int
 
 
 class Reaper:
     """Starts runs, and ends those whose time is over. Thread-safe; one for a process.
 
     ``adopts``: what ``become_subreaper()`` returned; orphans are then reaped, half a second after they ended.
+    ``sealed``: this process has called ``seal()``, which makes starting cheaper.
     ``max_graces``: endings beyond it get SIGKILL at once. ``max_endings``: beyond it nothing new is started.
     ``interruption`` is a descriptor that becomes readable when runs have to end early.
     """
 
     def __init__(
-        self, *, adopts: bool = False, max_graces: int = MAX_GRACES, max_endings: int = MAX_ENDINGS
+        self,
+        *,
+        adopts: bool = False,
+        sealed: bool = False,
+        max_graces: int = MAX_GRACES,
+        max_endings: int = MAX_ENDINGS,
     ) -> None:
+        self._sealed = sealed
         self._adopts = adopts
         self._max_graces = max_graces
         self._max_endings = max_endings
@@ -68,6 +79,7 @@ class Reaper:
         self._starting: set[object] = set()
         self._orphans = Orphans(self._owned, self._starting)
         self._running = self._ending = self._ended = self._killed = self._graces_skipped = self._escaped = 0
+        self._leftovers = 0
         self._inbox: deque[Ending] = deque()
         self._sweeping = self._interrupted = False
         self._closing_at: float | None = None  # the deadline of close()
@@ -95,6 +107,7 @@ class Reaper:
                 self._graces_skipped,
                 self._escaped,
                 self._orphans.reaped,
+                self._leftovers,
             )
 
     def start(self, invocation: Invocation) -> Child:
@@ -107,7 +120,7 @@ class Reaper:
             self._running += 1
         try:
             with self.starting():
-                child = spawn(invocation)
+                child = spawn(invocation, sealed=self._sealed)
                 self.own(child.process.pid, child)
         except BaseException:
             with self._lock:
@@ -141,6 +154,36 @@ class Reaper:
             self._ending += 1
             self._inbox.append(Ending(child, outputs, EndingPlan(time.monotonic(), grace_s), on_end))
             self._wake()
+
+    def left_by(self, child: Child) -> list[Process]:
+        """What this run, whose leader has exited and was not collected, has left running.
+
+        Known only to a process that adopts orphans: what the leader leaves behind has then become ours.
+        """
+        if not self._adopts:
+            return []
+        strangers = [pid for pid in adopted(os.getpid()) if pid not in self._owned]
+        return leftovers(strangers, child.process.pid, child.marker)
+
+    def bound(self, child: Child, left: Iterable[Process], begin: float, grace_s: float) -> int:
+        """Take over a child that has left this running, to be ended from ``begin`` (monotonic) on.
+
+        Returns the leader's exit code, or minus the number of the signal, and returns at once.
+        """
+        said = os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
+        assert said is not None
+        now = time.monotonic()
+        with self._lock:
+            if self._leftovers >= MAX_LEFTOVERS:
+                self._graces_skipped += 1
+                begin, grace_s = now, 0.0
+            self._running -= 1
+            self._leftovers += 1
+            if self._closing_at is not None:
+                begin = now
+            self._inbox.append(Ending(child, (), EndingPlan(now, grace_s, begin), leftovers=left))
+            self._wake()
+        return said.si_status if said.si_code == os.CLD_EXITED else -said.si_status
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -181,7 +224,7 @@ class Reaper:
                 self._interrupt()
                 self._wake()  # the thread closes the descriptors when nobody needs them any more
             self._idle.wait_for(self._is_idle, max(0.0, deadline - time.monotonic()) + LAST_WORDS_S)
-            left = self._running + self._ending
+            left = self._running + self._ending + self._leftovers
             thread = self._thread
         if thread is not None and not left:
             thread.join()
@@ -195,7 +238,7 @@ class Reaper:
             os.eventfd_write(self.interruption, 1)
 
     def _is_idle(self) -> bool:
-        return not (self._running or self._ending)
+        return not (self._running or self._ending or self._leftovers)
 
     def _notify_if_idle(self) -> None:
         if self._is_idle():
@@ -220,6 +263,8 @@ class Reaper:
                 loop.admit(self._inbox)
                 self._inbox.clear()
                 closing_at = self._closing_at
+                if closing_at is not None:
+                    loop.begin()
                 if closing_at is not None and self._is_idle():
                     break
                 sweeping = self._sweeping
@@ -254,7 +299,10 @@ class Reaper:
                 # As if it had been raised in a thread of its own: that hook is where an application logs it.
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
         with self._lock:
-            self._ending -= 1
+            if ending.leftovers:
+                self._leftovers -= 1
+            else:
+                self._ending -= 1
             self._ended += 1
             self._killed += ending.plan.killing
             self._escaped += ending.escaped

@@ -27,6 +27,8 @@ QUESTIONS = (
     "memory",
     "restart",
     "children",
+    "hook_latency",
+    "hook_flood",
 )
 
 

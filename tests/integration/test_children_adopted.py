@@ -139,3 +139,122 @@ with Reaper(adopts=True) as reaper:
     eventually(lambda: children(os.getpid()) == [])
     eventually(lambda: reaper.stats.orphans == 100)
 """)
+
+
+BOUND = """
+import dataclasses
+
+def bound(script, timeout_s=1.0, grace_s=0.3):
+    return dataclasses.replace(shell(script), timeout_s=timeout_s, grace_s=grace_s, bounds_leftovers=True)
+
+def living():
+    return [row.pid for row in read_table().values() if row.alive and row.ppid == os.getpid()]
+"""
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        "sleep 1000 &",  # it holds both outputs open
+        "sleep 1000 </dev/null >/dev/null 2>&1 &",
+        "setsid sleep 1000 >/dev/null 2>&1 &",
+        "(setsid sh -c 'sleep 1000 & sleep 1000' >/dev/null 2>&1 &) &",
+        "trap '' TERM; sleep 1000 &",
+    ],
+)
+def test_what_a_bounded_run_leaves_behind_ends_with_its_time(runs: Runs, leaving: str) -> None:
+    """The run is over when its leader exits; the background goes on until the timeout, and no longer."""
+    runs(f"""{BOUND}
+with Reaper(adopts=True) as reaper:
+    began = time.monotonic()
+    outcome = run(bound({leaving!r} + " echo said; exit 3"), reaper)
+    assert (outcome.status, outcome.exit_code, outcome.stdout.head) == ("failed", 3, b"said\\n"), outcome
+    if time.monotonic() - began < 0.9:
+        assert reaper.stats.leftovers == 1 and living()
+    eventually(lambda: reaper.stats.leftovers == 0)
+    assert time.monotonic() - began >= 1.0
+    eventually(lambda: not living())
+""")
+
+
+def test_a_bounded_run_that_leaves_nothing_is_over_at_once(runs: Runs) -> None:
+    """Without a background nobody is looked for, and another run's background is not mistaken for its own."""
+    runs(f"""{BOUND}
+with Reaper(adopts=True) as reaper:
+    run(shell("sleep 1000 >/dev/null 2>&1 &"), reaper)
+    assert run(bound("exit 0"), reaper).status == "ok"
+    assert run(bound("kill -9 $$"), reaper).signal == 9
+    assert reaper.stats.leftovers == 0
+    (kept,) = living()
+    os.kill(kept, 9)
+    run(bound("(sleep 0.2; sleep 0.1) >/dev/null 2>&1 & kill -9 $$", timeout_s=30.0), reaper)
+    eventually(lambda: reaper.stats.leftovers == 0)  # it ended by itself, long before its time
+    assert reaper.stats.killed == 0
+""")
+
+
+def test_closing_does_not_wait_for_leftovers(runs: Runs) -> None:
+    """A reaper that is closed ends what runs have left behind, with its grace until the deadline."""
+    runs(f"""{BOUND}
+reaper = Reaper(adopts=True)
+wait = "while :; do sleep 0.01; done"
+run(bound(f"(trap 'touch cleaned; exit' TERM; touch ready; {{wait}}) >/dev/null 2>&1 &", 60.0, 30.0), reaper)
+run(bound(f"(trap '' TERM; {{wait}}) &", 60.0, 30.0), reaper)
+eventually(lambda: os.path.exists("ready"))
+assert reaper.close(time.monotonic() + 1.0) == 0
+assert os.path.exists("cleaned")
+eventually(lambda: not living())
+""")
+
+
+def test_leftovers_are_bounded(runs: Runs) -> None:
+    """Beyond the bound what a run leaves behind is ended at once."""
+    runs(f"""{BOUND}
+reapers.MAX_LEFTOVERS = 1
+with Reaper(adopts=True) as reaper:
+    run(bound("sleep 1000 &", 60.0), reaper)
+    run(bound("sleep 1000 &", 60.0), reaper)
+    eventually(lambda: reaper.stats.leftovers == 1)
+    assert reaper.stats.graces_skipped == 1
+""")
+
+
+def test_a_sealed_process_starts_programs_that_inherit_nothing(runs: Runs) -> None:
+    """After seal() a program has its three streams, its group and its directory, however it was started."""
+    runs("""
+from subscribers.runtimes.spawn import Process, seal
+inheritable = os.open("/dev/null", os.O_RDONLY)
+os.set_inheritable(inheritable, True)
+os.close(0)
+seal()
+script = (
+    "readlink /proc/$$/fd/0 | cut -d: -f1; ls /proc/self/fd | wc -l; pwd;"
+    "test $(ps -o pgid= $$) = $$ && echo leads;"
+    "{ yes; echo $? >&2; } | head -n 1; cksum"
+)
+import dataclasses, tempfile
+with Reaper(sealed=True) as reaper:
+    there = tempfile.mkdtemp(dir=os.getcwd())
+    said = {}
+    for directory in (os.getcwd(), there):
+        for stdin in (None, b"in", b"x" * 100_000):
+            fields = {"cwd": directory, "stdin": stdin}
+            child = reaper.start(dataclasses.replace(shell(script), **fields))
+            assert isinstance(child.process, Process) == (directory == os.getcwd())
+            reaper.end(child, [child.stdout, child.stderr], 0.0)
+            said[directory, stdin] = run(dataclasses.replace(shell(script), **fields), reaper)
+            assert said[directory, stdin].status == "ok"
+    for stdin in (None, b"in", b"x" * 100_000):
+        here, elsewhere = said[os.getcwd(), stdin], said[there, stdin]
+        assert here.stdout.text() == elsewhere.stdout.text().replace(there, os.getcwd()), (here, elsewhere)
+        words = here.stdout.text().split()
+        assert words[1] == "4" and words[3] == "leads", words  # the fourth is the listing's own
+        assert (words[0] == "/dev/null") == (stdin is None)
+    elsewhere = dataclasses.replace(shell("true"), cwd="/")
+    os.chdir(there)
+    os.rmdir(there)
+    assert run(elsewhere, reaper).status == "ok"
+    missing = Invocation(("/no/such/hook",), {}, "/", None, 1.0, 0.0)
+    os.chdir("/")
+    assert run(missing, reaper).reason == "/no/such/hook does not exist"
+""")

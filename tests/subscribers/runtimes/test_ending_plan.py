@@ -88,3 +88,31 @@ def test_signals_come_in_order(grace_s: int, looks: list[tuple[int, bool, bool]]
         if step is not Step.DONE:
             steps.append(step)
             assert plan.due >= now
+
+
+def test_nobody_is_signalled_before_it_begins() -> None:
+    """Until then it is only looked, once a second, whether anybody is left; the grace begins with SIGTERM."""
+    plan = EndingPlan(0.0, 5.0, begin=2.5)
+    steps = []
+    while plan.due < 2.5:
+        steps.append((now := plan.due, _step(plan, now, leader=False, others=True)))
+    assert steps == [(0.0, Step.WAIT), (1.0, Step.WAIT), (2.0, Step.WAIT)]
+    assert _step(plan, plan.due, leader=False, others=True) is Step.TERM
+    assert _step(plan, 7.5, leader=False, others=True) is Step.KILL
+
+
+def test_it_is_done_before_it_begins_when_nobody_is_left() -> None:
+    """What ends by itself is not waited for."""
+    assert _step(EndingPlan(0.0, 5.0, begin=60.0), 1.0, leader=False) is Step.DONE
+
+
+def test_it_can_begin_or_be_hurried_early() -> None:
+    """A process that ends itself does not wait for its leftovers: SIGTERM is next, or SIGKILL."""
+    early, hurried = EndingPlan(0.0, 5.0, begin=60.0), EndingPlan(0.0, 5.0, begin=60.0)
+    early.begin(1.0)
+    assert early.due == 1.0
+    assert _step(early, 1.0, leader=False, others=True) is Step.TERM
+    early.begin(2.0)
+    assert _step(early, 2.0, leader=False, others=True) is Step.WAIT
+    hurried.hurry(1.0)
+    assert _step(hurried, 1.0, leader=False, others=True) is Step.KILL

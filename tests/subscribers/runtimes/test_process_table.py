@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from subscribers.runtimes.process_table import (
     Process,
+    adopted,
     carries,
     children,
     family,
     is_same,
+    leftovers,
     parse_stat,
     read_table,
 )
@@ -169,5 +171,30 @@ def test_children_are_listed_by_the_kernel(tmp_path: Path) -> None:
         assert process.pid in children(os.getpid())
     assert process.pid not in children(os.getpid())
     (tmp_path / "7" / "task" / "7").mkdir(parents=True)
+    assert adopted(7, str(tmp_path)) == []
+    (tmp_path / "7" / "task" / "7" / "children").write_text("12 13 ")
+    assert adopted(7, str(tmp_path)) == [12, 13]
+    (tmp_path / "7" / "task" / "7" / "children").unlink()
     assert children(7, str(tmp_path)) == []
     assert children(8, str(tmp_path)) == []
+
+
+def test_what_a_run_left_is_known_by_group_or_marker(tmp_path: Path) -> None:
+    """Living processes of its group or with its marker; a moment without an environment is waited out."""
+
+    def process(pid: int, group: int, state: str, environ: bytes | None) -> None:
+        (tmp_path / str(pid)).mkdir()
+        line = b"%d (x) %b 1 %d 9 " % (pid, state.encode(), group) + b"0 " * 15 + b"5 0\n"
+        (tmp_path / str(pid) / "stat").write_bytes(line)
+        if environ is not None:
+            (tmp_path / str(pid) / "environ").write_bytes(environ)
+
+    process(1, 100, "S", None)
+    process(2, 100, "Z", None)
+    process(3, 3, "S", b"RUN=1\0")
+    process(4, 4, "S", b"RUN=2\0")
+    process(5, 5, "S", b"")
+    process(6, 6, "S", None)
+    found = leftovers([1, 2, 3, 4, 5, 6, 7], 100, b"RUN=1", str(tmp_path))
+    assert [row.pid for row in found] == [1, 3]
+    assert [row.pid for row in leftovers([1, 3], 100, None, str(tmp_path))] == [1]
