@@ -3,29 +3,19 @@
 The page is not ours to ship: it is read from the directory that $PRXBUS_PAGES names.
 """
 
-import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from subscribers.dialects import prx
+from tests.conformance.prx import page
 
 
 @pytest.fixture(scope="module")
 def samples(pages: Path) -> list[tuple[bytes, dict[str, Any]]]:
     """Every hook file on the PRX page: its bytes and its value."""
-    page = next(text for path in sorted(pages.iterdir()) if "ZERO_HOOK_PAYLOAD" in (text := path.read_text()))
-    found = []
-    for match in re.finditer(r"^\{", page, re.MULTILINE):
-        try:
-            value, end = json.JSONDecoder().raw_decode(page, match.start())
-        except ValueError:  # a brace that begins something else
-            continue
-        if isinstance(value.get("hooks"), dict):
-            found.append((page[match.start() : end].encode(), value))
-    return found
+    return page.hook_files(page.find(pages))
 
 
 def test_the_page_has_its_samples(samples: list[tuple[bytes, dict[str, Any]]]) -> None:

@@ -1,0 +1,2 @@
+#!/bin/bash
+printf '%s|%s|%s\n' "$1" "$PWD" "$(cat)" >> /var/log/prx/turns.txt
