@@ -81,8 +81,8 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             for operation in path.values():
                 responses = operation["responses"]
                 responses.pop("422", None)
-                content = responses["default"]["content"]
-                content[MEDIA_TYPE] = content.pop("application/json")
+                problem = {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"}
+                responses["default"]["content"] = {MEDIA_TYPE: {"schema": problem}}
         for unused in ("HTTPValidationError", "ValidationError"):
             document["components"]["schemas"].pop(unused, None)
         app.openapi_schema = document

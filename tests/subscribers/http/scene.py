@@ -32,6 +32,18 @@ NOW = 1_774_080_000.0
 TODAY = "2026-03-21T08:00:00Z"
 
 
+STATUS: dict[str, Any] = {
+    "version": "test",
+    "runtime_dir": "none",
+    "workspace": None,
+    "hooks": 0,
+    "hooks_problem": None,
+    "http": {},
+    "broker": None,
+    "problem": "there is no bus in this test",
+}
+
+
 class RecordingTrial:
     """Keeps what it was asked to run, and runs nothing."""
 
@@ -63,7 +75,7 @@ class Scene:
             lambda: int(NOW * 1e9),
         )
         streams = Streams(runtime_dir)
-        self.bus = BusApi(runtime_dir, streams, self.metrics, self.pools[2], lambda: {"version": "test"})
+        self.bus = BusApi(runtime_dir, streams, self.metrics, self.pools[2], lambda: STATUS)
         self.app: Guard = build_application(self.hooks, self.bus, Gate(TOKEN, attempts), PORT)
         self.client = TestClient(self.app, ADDRESS, raise_server_exceptions=False, headers=LETTER)
 
