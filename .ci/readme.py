@@ -20,6 +20,7 @@ from broker.protocol.catalogue_tables import dialect_table, events_table  # noqa
 from subscribers.config.layers import value_of  # noqa: E402
 from subscribers.config.schema import SECTIONS, Settings, keys, reach  # noqa: E402
 from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
+from subscribers.dialects.prx_plugin_rules import KEYS  # noqa: E402
 from subscribers.dialects.prx_rules import FIELDS, METACHARACTERS  # noqa: E402
 
 BLOCK = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -79,6 +80,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "hook-fields": lambda: table(
         ("Field", "Type", "Default", "Meaning"),
         ((f"`{f.name}`", f.type, f.default, f.meaning) for f in FIELDS),
+    ),
+    "plugin-keys": lambda: table(
+        ("Key", "Type", "Default", "Meaning"),
+        ((f"`{key.name}`", key.type, key.default, key.meaning) for key in KEYS),
     ),
     "hook-variables": lambda: table(
         ("Variable", "Holds"), ((f"`{name}`", text) for name, text in HOOK_VARIABLES.items())

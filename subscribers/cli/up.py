@@ -26,6 +26,7 @@ from broker.protocol.errors import BusError
 from broker.version import __version__
 
 from ..runner.supervisor import Program, StartFailed, Supervisor
+from .wasm_program import missing_extra, wasm_program
 
 if TYPE_CHECKING:
     from ..config.schema import Settings
@@ -70,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
             f"prxbus up: no workspace named, so no hooks run; name one with --workspace {_here()}",
             file=sys.stderr,
         )
+    elif (missing := missing_extra(settings, workspace)) is not None:
+        print(f"prxbus up: {missing}", file=sys.stderr)
     environ = {k: v for k, v in os.environ.items() if k not in (DEPTH_VARIABLE, CAUSE_VARIABLE)}
 
     def ready(said: Mapping[str, Mapping[str, Any]]) -> None:
@@ -110,7 +113,7 @@ def _here() -> str:
 
 
 def programs(settings: Settings, directory: str, workspace: str | None) -> list[Program]:
-    """The processes of a bus: the broker, a runner for the workspace's shell hooks, and the HTTP API."""
+    """The processes of a bus: the broker, those for the workspace's hooks and plugins, and the HTTP API."""
     python = (sys.executable, "-P", "-m")
     level = ("--log-level", settings.log.level)
     found = [
@@ -147,6 +150,8 @@ def programs(settings: Settings, directory: str, workspace: str | None) -> list[
                 rank=1,
             )
         )
+        wasm = wasm_program(settings, directory, workspace)
+        found += [] if wasm is None else [wasm]
     if settings.http.enabled:
         found.append(
             Program(
@@ -172,6 +177,7 @@ def _ready_line(
     shell = said.get("shell", {})
     hooks = shell.get("hooks", 0)
     sandbox = {name: shell[name] for name in ("sandbox", "refusal") if name in shell}
+    plugins = {name: said["wasm"][name] for name in ("plugins",) if name in said.get("wasm", {})}
     http = {name: value for name, value in said.get("http", {}).items() if name.startswith("http")}
     if json:
         line = {
@@ -181,12 +187,16 @@ def _ready_line(
             "pid": os.getpid(),
             "processes": processes,
             "hooks": hooks,
+            **plugins,
             **sandbox,
             **http,
         }
         return orjson.dumps(line).decode()
     running = ", ".join(f"{name} (pid {pid})" for name, pid in processes.items())
     of = "" if workspace is None else f"; {hooks} {'hook' if hooks == 1 else 'hooks'} of {workspace}"
+    if plugins:
+        count = plugins["plugins"]
+        of += f", {count} plugin{'' if count == 1 else 's'}"
     if sandbox:
         refusal = sandbox["refusal"]
         of += f", in {sandbox['sandbox']}" if refusal is None else f"; no hooks run: {refusal}"

@@ -79,6 +79,31 @@ class Http(_Section):
     )
 
 
+class Wasm(_Section):
+    """``[wasm]``: WASM plugins."""
+
+    enabled: bool = _setting(True, "lower", "call the plugins of the workspace")
+    queue: int = _setting(
+        1_024, "lower", "events that may wait for one plugin; beyond it they are dropped", ge=1, le=100_000
+    )
+    drain_seconds: float = _setting(
+        5.0, "lower", "seconds that calls may take to end when the bus stops", ge=0, le=300
+    )
+    memory_mb: int = _setting(1_024, "lower", "most memory that a manifest may ask for", ge=1, le=4_096)
+    allow: Literal["network", "filesystem", "wasi", "none"] = _setting(
+        "none",
+        "tighten",
+        "what plugins get that ask for it; each brings what follows it here along: "
+        "network, filesystem (folders of the workspace), wasi (clocks, randomness)",
+    )
+    cache_dir: str | None = _setting(
+        None, "never", "where compiled plugins are kept; default as the platform has it", min_length=1
+    )
+    state_dir: str | None = _setting(
+        None, "never", "where plugins' keys are kept; default as the platform has it", min_length=1
+    )
+
+
 class Log(_Section):
     """``[log]``: what is written to stderr."""
 
@@ -91,10 +116,17 @@ class Settings(_Section):
     bus: Bus = Bus()
     hooks: Hooks = Hooks()
     http: Http = Http()
+    wasm: Wasm = Wasm()
     log: Log = Log()
 
 
-SECTIONS: Final[dict[str, type[_Section]]] = {"bus": Bus, "hooks": Hooks, "http": Http, "log": Log}
+SECTIONS: Final[dict[str, type[_Section]]] = {
+    "bus": Bus,
+    "hooks": Hooks,
+    "http": Http,
+    "wasm": Wasm,
+    "log": Log,
+}
 
 
 def reach(section: str, name: str) -> Reach:
