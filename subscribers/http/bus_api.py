@@ -136,7 +136,10 @@ def bus_router(api: BusApi, **options: Any) -> APIRouter:
     ) -> Response:
         """Events as server-sent events; those that found no room are told in an event `dropped`."""
         patterns = ["*"] if pattern is None else pattern
-        parse_patterns(patterns)
+        try:
+            parse_patterns(patterns)
+        except BusError as error:
+            raise Problem(422, error.code, str(error), field="pattern") from None
         stream, woken = await api.open_stream(patterns)
         return _StreamResponse(stream, woken, lambda: api.streams.close(stream))
 
