@@ -34,6 +34,7 @@ QUESTIONS = (
     "children",
     "hook_latency",
     "hook_flood",
+    "wasm_call",
 )
 
 

@@ -29,6 +29,7 @@ QUESTIONS = (
     "children",
     "hook_latency",
     "hook_flood",
+    "wasm_call",
 )
 
 
