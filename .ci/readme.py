@@ -22,6 +22,7 @@ from subscribers.config.schema import SECTIONS, Settings, keys, reach  # noqa: E
 from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
 from subscribers.dialects.prx_plugin_rules import KEYS  # noqa: E402
 from subscribers.dialects.prx_rules import FIELDS, METACHARACTERS  # noqa: E402
+from subscribers.http.application import describe_api  # noqa: E402
 
 BLOCK = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -70,12 +71,23 @@ def environment_table() -> str:
     return table(("Name", "Because it", "Blocked by"), rows)
 
 
+def endpoints_table() -> str:
+    """Every endpoint of the HTTP API, from its own description."""
+    rows = (
+        (f"`{method.upper()} {path}`", operation["description"].split("\n\n")[0].replace("\n", " "))
+        for path, methods in describe_api()["paths"].items()
+        for method, operation in methods.items()
+    )
+    return table(("Call", "Does"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "events": events_table,
     "prx-view": lambda: dialect_table(("prx",)),
     "limits": limits_table,
     "errors": errors_table,
     "settings": settings_table,
+    "http-endpoints": endpoints_table,
     "exits": lambda: table(("Code", "Meaning"), ((row.code, row.meaning) for row in exits.TABLE)),
     "hook-fields": lambda: table(
         ("Field", "Type", "Default", "Meaning"),

@@ -35,9 +35,12 @@ from broker.version import __version__
 from ..dialects.prx_edit import EditRefused, FileRefused
 from ..sources.hook_store import HookMissing, StaleEdit, StoreBusy, StoreUnusable
 from .access import Gate
+from .blocking import Blocking
 from .bus_api import BusApi, bus_router, health_router
+from .event_stream import Streams
 from .guard import Guard
 from .hooks_api import HooksApi, hooks_router
+from .metrics import Metrics
 from .models import ProblemDocument
 from .problems import MEDIA_TYPE, Problem, of_fields
 
@@ -53,6 +56,17 @@ log = get_logger("subscribers.http")
 
 def build_application(hooks: HooksApi, bus: BusApi, gate: Gate, port: int) -> Guard:
     """The application as it is served on ``port``."""
+    return Guard(_routes(hooks, bus), gate, port)
+
+
+def describe_api() -> dict[str, Any]:
+    """The OpenAPI document, without anything that would have to be opened."""
+    idle = Blocking(1, 0, "idle")
+    hooks = HooksApi(None, None, idle, idle, lambda: 0)
+    return _openapi(_routes(hooks, BusApi("", Streams("", 0), Metrics(), idle, dict)))
+
+
+def _routes(hooks: HooksApi, bus: BusApi) -> FastAPI:
     app = FastAPI(title="prxbus", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
     errors: dict[int | str, dict[str, Any]] = {
         "default": {"model": ProblemDocument, "description": "What was wrong."}
@@ -64,7 +78,7 @@ def build_application(hooks: HooksApi, bus: BusApi, gate: Gate, port: int) -> Gu
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign] # the framework's documented way
     for kind, handle in _HANDLERS.items():
         app.add_exception_handler(kind, _answering(handle))
-    return Guard(app, gate, port)
+    return app
 
 
 def _answering(handle: Callable[[Any], Problem]) -> Callable[[Request, Exception], Response]:

@@ -1,4 +1,4 @@
-"""A thousand edits of one hooks.json from eight clients at once: none lost, the file whole at every instant."""
+"""A thousand edits of one hooks.json from eight clients: none lost, and the file whole at every instant."""
 
 from __future__ import annotations
 
