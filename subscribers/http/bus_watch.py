@@ -50,6 +50,7 @@ class BusWatch:
             threading.Thread(target=self._watch, name="http-bus-watch", daemon=True),
             threading.Thread(target=self._follow_runs, name="http-runs", daemon=True),
         ]
+        self._ask()  # so that health is told from the first request on
         for thread in self._threads:
             thread.start()
 

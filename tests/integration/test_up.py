@@ -27,9 +27,18 @@ PRXBUS = os.path.join(sysconfig.get_path("scripts"), "prxbus")
 def up(
     runtime_dir: Path, *arguments: str, environ: Mapping[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
+    """A running ``prxbus up`` without the HTTP API, whose port others may have: as :func:`up_with`."""
+    with up_with(runtime_dir, "--no-http", *arguments, environ=environ) as running:
+        yield running
+
+
+@contextmanager
+def up_with(
+    runtime_dir: Path, *arguments: str, environ: Mapping[str, str] | None = None
+) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
     """A running ``prxbus up``: the process and its ready line; stopped with SIGTERM, exit 0."""
     process = subprocess.Popen(
-        [PRXBUS, "up", "--no-http", "--json", "--runtime-dir", str(runtime_dir), *arguments],
+        [PRXBUS, "up", "--json", "--runtime-dir", str(runtime_dir), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **(environ or {})},
