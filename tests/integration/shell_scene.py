@@ -38,6 +38,13 @@ class Runner:
         self.process = process
         self.said = said
         self.log = log
+        self.killed = False
+
+    def kill(self) -> None:
+        """End it with kill -9; then it need not end in order any more."""
+        self.process.kill()
+        self.process.wait()
+        self.killed = True
 
     def logged(self, words: str) -> bool:
         """Whether the service has written ``words`` to its log."""
@@ -56,14 +63,17 @@ def shell(bus: str, workspace: Path, *options: str, **environment: str) -> Itera
     with log.open("wb") as stderr:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environ)
     assert process.stdout is not None
+    runner: Runner | None = None
     try:
         line = process.stdout.readline()
         assert line, log.read_text()
-        yield Runner(process, orjson.loads(line), log)
+        runner = Runner(process, orjson.loads(line), log)
+        yield runner
     finally:
         process.terminate()
         try:
-            assert process.wait(30) == 0, log.read_text()
+            code = process.wait(30)
+            assert code == 0 or (runner is not None and runner.killed), log.read_text()
         finally:
             process.kill()
             process.wait()
