@@ -7,6 +7,7 @@ is answered with a problem document. It refuses to know any endpoint but the one
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -115,7 +116,7 @@ class Guard:
                 "too_many_wrong_tokens",
                 "after several wrong tokens nobody is let in for a while",
                 field="Authorization",
-                headers={"retry-after": str(int(seconds) + 1)},
+                headers={"retry-after": str(math.ceil(seconds))},
             )
         token = bearer(headers.get("authorization", ""))
         if token is None:

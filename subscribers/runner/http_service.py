@@ -54,7 +54,7 @@ DEFAULT_PORT: Final = 16_831
 BUS_SECONDS: Final = 30.0
 """How long the process waits for a bus at its start."""
 
-END_SECONDS: Final = 5
+END_SECONDS: Final = 2
 """How long requests under way may take after SIGTERM."""
 
 EDIT_THREADS: Final = 8
@@ -102,16 +102,15 @@ class HttpService:
         watch = BusWatch(self._directory, self._metrics, BUS_SECONDS)
         self._resources.callback(watch.close)
         self._streams = Streams(self._directory, options.streams)
-        self._store, trial = self._open_workspace(options)
-        edits = self._pool(EDIT_THREADS, QUEUE, "http-edits")
-        hooks = HooksApi(self._store, trial, edits, self._pool(TRIALS, 0, "http-trials"), time.time_ns)
-        bus = BusApi(
-            self._directory,
-            self._streams,
-            self._metrics,
+        # Closed in the opposite order: test runs are ended before their threads are waited for.
+        edits, bus_calls = (
+            self._pool(EDIT_THREADS, QUEUE, "http-edits"),
             self._pool(EDIT_THREADS, QUEUE, "http-bus"),
-            self._describe,
         )
+        trials = self._pool(TRIALS, 0, "http-trials")
+        self._store, trial = self._open_workspace(options)
+        hooks = HooksApi(self._store, trial, edits, trials, time.time_ns)
+        bus = BusApi(self._directory, self._streams, self._metrics, bus_calls, self._describe)
         self._guard = build_application(hooks, bus, Gate(token), port)
         self._metrics.answered = lambda: dict(self._guard.answered)
         self._metrics.stream_queues = lambda: self._streams.waiting

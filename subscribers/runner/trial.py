@@ -24,7 +24,7 @@ from ..sources import resolve
 from .dispatch import Dispatcher
 from .enclosure import open_sandbox
 
-END_SECONDS: Final = 5.0
+END_SECONDS: Final = 3.0
 """How long runs may take to end when the process stops."""
 
 

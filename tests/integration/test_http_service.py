@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,24 @@ def test_a_test_run_is_a_real_run(workspace: Path, api: Served) -> None:
     slow = {"event": "error", "action": {"command": "sleep", "args": ["600"], "timeout_ms": 200}}
     made = api.client.post("/api/hooks", json=slow).json()
     assert api.client.post(f"/api/hooks/{made['id']}/test").json()["status"] == "timeout"
+
+
+def test_a_test_run_does_not_keep_the_service(bus: str, tmp_path: Path, workspace: Path) -> None:
+    """Told to stop, it ends the run with its grace and is gone long before the run would be."""
+    script = 'echo $$ > started; trap "" TERM; sleep 600; sleep 600'
+    write_hooks(workspace, error=[{"command": "/bin/sh", "args": ["-c", script], "timeout_ms": 300_000}])
+    started = workspace / "started"
+    with served(bus, tmp_path, workspace) as api:
+
+        def try_it() -> None:
+            with suppress(httpx2.HTTPError):
+                api.client.post("/api/hooks/hook_01/test")
+
+        caller = threading.Thread(target=try_it)
+        caller.start()
+        until(lambda: started.exists() and started.read_text(), "the run to begin")
+    caller.join(SECONDS)
+    until(lambda: not Path(f"/proc/{started.read_text().strip()}").exists(), "the run to be gone")
 
 
 def test_ids_stay_over_hand_edits_that_nobody_asked_about(workspace: Path, api: Served) -> None:

@@ -63,10 +63,11 @@ class Scene:
         self, workspace: Path, state: Path, runtime_dir: Path, *, attempts: int, named: bool
     ) -> None:
         self.workspace = workspace
+        self.now = NOW
         self.trial = RecordingTrial()
         self.metrics = Metrics()
         self.pools = [Blocking(2, 8, "test") for _ in range(3)]
-        store = HookStore(str(workspace), str(state), "/usr/bin", now=lambda: NOW)
+        store = HookStore(str(workspace), str(state), "/usr/bin", now=lambda: self.now)
         self.hooks = HooksApi(
             store if named else None,
             self.trial if named else None,

@@ -1,0 +1,52 @@
+"""Work off the loop: its answer, its errors, its bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from subscribers.http.blocking import Blocking
+from subscribers.http.problems import Problem
+
+
+def test_answers_and_errors_come_back() -> None:
+    """What the function returns or raises is what the caller gets."""
+
+    async def use() -> None:
+        pool = Blocking(1, 0, "test")
+        assert await pool.run(lambda: 5) == 5
+        with pytest.raises(ValueError, match="invalid literal"):
+            await pool.run(lambda: int("x"))
+        pool.close()
+
+    asyncio.run(use())
+
+
+def test_a_deadline_ends_the_wait_and_room_comes_back() -> None:
+    """503 past the deadline; while the work goes on its place is taken, and then it is free again."""
+
+    async def use() -> None:
+        pool, go = Blocking(1, 0, "test"), threading.Event()
+
+        def fail_late() -> None:
+            go.wait(30)
+            raise ValueError("nobody hears this")
+
+        with pytest.raises(Problem, match="not done within") as late:
+            await pool.run(fail_late, 0.05)
+        assert (late.value.status, late.value.code) == (503, "timeout")
+        with pytest.raises(Problem, match="too many requests") as busy:
+            await pool.run(lambda: 5)
+        assert (busy.value.status, busy.value.code) == (503, "busy")
+        go.set()
+        while True:
+            try:
+                assert await pool.run(lambda: 5) == 5
+                break
+            except Problem:
+                await asyncio.sleep(0)
+        pool.close()
+
+    asyncio.run(use())
