@@ -271,11 +271,12 @@ class PluginWorker:
                     f"{self.stuck} of its calls are stuck in the host; edit it to have it loaded again"
                 )
                 log.error("a plugin is called no longer", plugin=self.name, reason=self._refusal)
-            self._thread = self._start_thread()
-            self._changed.notify_all()
-        if self._refusal is None:
-            self._start_loading()
         seconds = time.monotonic() - turn.began
         reason = "it is stuck in the host, where it cannot be interrupted"
         outcome = Outcome("timeout", None, None, seconds, NOTHING, NOTHING, reason)
         self._report(plugin, call, outcome, turn.began - call.arrived)
+        with self._changed:
+            self._thread = self._start_thread()
+            self._changed.notify_all()
+        if self._refusal is None:
+            self._start_loading()
