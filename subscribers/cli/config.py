@@ -1,6 +1,7 @@
 """``prxbus config show|check``: every setting with its value and where it came from.
 
-Decides how the configuration is printed; what it means is :mod:`subscribers.config`'s.
+Decides how the configuration is printed; what it means is :mod:`subscribers.config`'s. ``check`` also tries
+what is configured and may be missing on this machine: the sandbox.
 """
 
 from __future__ import annotations
@@ -8,11 +9,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import orjson
 
 from broker.cli.exits import DONE, FAILED
 from broker.cli.options import add_json
+
+if TYPE_CHECKING:
+    from ..config.schema import Settings
+    from ..hooks.diagnostics import Diagnostic
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +43,9 @@ def run(options: argparse.Namespace) -> int:
     workspace = None if options.workspace is None else os.path.abspath(options.workspace)
     flags = {"bus.runtime_dir": options.runtime_dir}
     configured = files.load(os.environ, flags, workspace)
+    diagnostics = configured.diagnostics
+    if options.action == "check":
+        diagnostics += _unusable(configured.settings, workspace, configured.origins["hooks.sandbox"])
     rows = [(key, value_of(configured.settings, key), configured.origins[key]) for key in keys()]
     if options.json:
         document = {
@@ -49,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
                     "message": d.message,
                     "hint": d.hint,
                 }
-                for d in configured.diagnostics
+                for d in diagnostics
             ],
         }
         print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
@@ -63,11 +72,30 @@ def run(options: argparse.Namespace) -> int:
         for key, shown, origin, meaning in cells:
             print(f"{key:<{widths[0]}}  {shown:>{widths[1]}}  {origin:<{widths[2]}}  {meaning}")
     if not options.json:
-        for diagnostic in configured.diagnostics:
+        for diagnostic in diagnostics:
             print(diagnostic.render(), file=sys.stderr)
-        if options.action == "check" and not configured.diagnostics:
+        if options.action == "check" and not diagnostics:
             print("the configuration is in order")
-    return FAILED if configured.diagnostics else DONE
+    return FAILED if diagnostics else DONE
+
+
+def _unusable(settings: Settings, workspace: str | None, origin: str) -> tuple[Diagnostic, ...]:
+    """What is said of a sandbox that is configured and cannot be used here."""
+    hooks = settings.hooks
+    if hooks.sandbox == "none":
+        return ()
+    from ..hooks.diagnostics import Diagnostic
+    from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
+
+    limits = Limits(hooks.sandbox_memory_bytes, hooks.sandbox_processes, hooks.sandbox_file_bytes)
+    try:
+        Bubblewrap(workspace or os.getcwd(), limits).close()
+    except SandboxUnavailable as error:
+        hint = "no hook runs until it can be used"
+        return (
+            Diagnostic("error", "sandbox_unavailable", origin, None, None, "hooks.sandbox", str(error), hint),
+        )
+    return ()
 
 
 def _shown(value: object) -> str:

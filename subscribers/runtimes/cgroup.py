@@ -19,6 +19,8 @@ from typing import Final
 PLACES: Final = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")
 """Where the kernel's controller of processes may be mounted: of its own (version 1), or with the others."""
 
+_numbers = itertools.count()  # one for the process: its groups have names of their own, whoever makes them
+
 _NAME: Final = re.compile(r"prxbus-(\d+)-\d+")
 
 
@@ -33,7 +35,6 @@ class Groups:
     """
 
     def __init__(self, places: Sequence[str] = PLACES) -> None:
-        self._numbers = itertools.count()
         self._left: deque[str] = deque()  # groups whose last process the kernel has not let go yet
         self._lock = threading.Lock()
         failure = "the kernel has no controller of processes mounted"
@@ -51,7 +52,7 @@ class Groups:
     def make(self, processes: int) -> str:
         """The path of a new group that holds at most so many processes. Raises OSError."""
         self._tidy(4)
-        path = f"{self._place}/prxbus-{os.getpid()}-{next(self._numbers)}"
+        path = f"{self._place}/prxbus-{os.getpid()}-{next(_numbers)}"
         os.mkdir(path)
         try:
             descriptor = os.open(f"{path}/pids.max", os.O_WRONLY | os.O_CLOEXEC)

@@ -299,3 +299,19 @@ def test_a_workspace_cannot_leave_the_sandbox(runtime_dir: Path, tmp_path: Path)
     done = command(*arguments, PRXBUS_CONFIG_DIR=str(config))
     assert done.returncode == 2
     assert "'none' loosens 'bubblewrap'; a workspace may only tighten it" in done.stderr
+
+
+def test_the_check_of_the_configuration_tries_the_sandbox(tmp_path: Path) -> None:
+    """Where it can be used the configuration is in order; where not, it says why and exits with 1."""
+    (tmp_path / "prxbus.toml").write_text('[hooks]\nsandbox = "bubblewrap"\n')
+    try:
+        Bubblewrap(str(tmp_path), LIMITS).close()
+    except SandboxUnavailable as error:
+        expected, words = 1, str(error)
+    else:
+        expected, words = 0, ""
+    done = command("config", "check", "--workspace", str(tmp_path), PRXBUS_CONFIG_DIR=str(tmp_path))
+    assert (done.returncode, words in done.stderr) == (expected, True)
+    done = command("config", "check", "--workspace", "/", PRXBUS_CONFIG_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "hooks.sandbox: the workspace is /, all of which would be writable" in done.stderr
