@@ -134,6 +134,9 @@ class _Reading:
             self.permissions(permissions, "required"),
             self.permissions(permissions, "optional"),
         )
+        if permissions.get("http_allowlist"):
+            message = "prxbus does not look at addresses: the permission network opens all of them"
+            self.findings.say("not_enforced", ("permissions", "http_allowlist"), message, None)
         folders = self.folders(permissions)
         config = self.config(self.table(document, "config"))
         description = self.text(plugin, "description")

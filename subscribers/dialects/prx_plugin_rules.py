@@ -154,6 +154,7 @@ CODES: Final[dict[str, Severity]] = {
     "out_of_range": "error",
     "unknown_permission": "error",
     "bad_folder": "error",
+    "not_enforced": "warning",
     "too_long": "error",
     "more_findings": "warning",
 }

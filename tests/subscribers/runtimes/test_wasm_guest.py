@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -299,3 +300,54 @@ def test_a_call_that_sleeps_in_the_host_is_noticed(deadlines: Deadlines) -> None
     assert stuck.is_set()
     assert outcome.status == "timeout"
     assert outcome.duration_s >= 1.0
+
+
+FOLDERS = """(component
+  (import "wasi:filesystem/types@0.2.0" (instance $types
+    (export "descriptor" (type $descriptor (sub resource)))))
+  (alias export $types "descriptor" (type $descriptor))
+  (import "wasi:filesystem/preopens@0.2.0" (instance $preopens
+    (alias outer 1 $descriptor (type $outer))
+    (export "descriptor" (type $descriptor' (eq $outer)))
+    (export "get-directories" (func (result (list (tuple (own $descriptor') string)))))))
+  (core module $heap (memory (export "memory") 1)
+    (global $next (mut i32) (i32.const 4096))
+    (func (export "realloc") (param i32 i32 i32) (param $size i32) (result i32)
+      (local $at i32)
+      (local.set $at (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
+      (global.set $next (i32.add (local.get $at) (local.get $size)))
+      (local.get $at)))
+  (core instance $heap (instantiate $heap))
+  (core func $folders (canon lower (func $preopens "get-directories") (memory (core memory $heap "memory"))
+    (realloc (core func $heap "realloc"))))
+  (core module $plugin
+    (import "host" "folders" (func $folders (param i32)))
+    (import "heap" "memory" (memory 1))
+    (func (export "on-event") (param i32 i32 i32 i32) (result i32)
+      (call $folders (i32.const 64))
+      (if (i32.load (i32.const 68)) (then
+        (i32.store8 (i32.const 16) (i32.const 1))
+        (i32.store (i32.const 20) (i32.load offset=4 (i32.load (i32.const 64))))
+        (i32.store (i32.const 24) (i32.load offset=8 (i32.load (i32.const 64))))))
+      (i32.const 16)))
+  (core instance $plugin (instantiate $plugin (with "heap" (instance $heap))
+    (with "host" (instance (export "folders" (func $folders))))))
+  (func $on-event (param "event" string) (param "payload-json" string) (result (result (error string)))
+    (canon lift (core func $plugin "on-event") (memory (core memory $heap "memory"))
+      (realloc (core func $heap "realloc"))))
+  (instance $hooks (export "on-event" (func $on-event)))
+  (export "hooks" (instance $hooks)))
+"""
+"""Gives the name of the first folder that it finds open as its error."""
+
+
+@pytest.mark.may_leak("WASI has a runtime of its own, once a process")
+def test_wasi_opens_the_folders_that_were_granted_and_no_other(deadlines: Deadlines, tmp_path: Path) -> None:
+    """With folders the component finds them under their own names; without any it finds none."""
+    compiled = compile_component(FOLDERS.encode(), fuel=False, cache=None, wasi=True)
+    said = []
+    for folders in ((), ((str(tmp_path), "data"),)):
+        limits = CallLimits(MAX_MEMORY, 30.0, None)
+        guest = Guest(compiled, Recorder(), limits, deadlines, wasi=Wasi(folders, network=False))
+        said.append(guest.call("e", "").reason)
+    assert said == [None, "data"]
