@@ -27,7 +27,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
-from broker.client import Publisher, Subscriber
+from broker.client import Event, Publisher, Subscriber
 from subscribers.hooks.invocation import Invocation
 from subscribers.runner.reports import RUN_TOPIC
 from subscribers.runtimes.child import run
@@ -83,16 +83,17 @@ def _options(parallel: int, number: int) -> tuple[str, ...]:
 
 def _served(bus: Publisher, reports: Subscriber, number: int) -> Figures:
     """Publish so many events and wait for as many reports; a run's time is the one that its report tells."""
-    times: list[float] = []
+    got: list[Event] = []
     began = time.perf_counter()
     for _ in range(number):
         bus.publish(TOPIC, FIELDS)
-    while len(times) < number:
-        batch = reports.batch(timeout=30.0)
-        if not batch or any(event.payload["status"] != "ok" for event in batch):
-            raise RuntimeError(f"{len(times)} of {number} runs succeeded")
-        times += [event.payload["duration_ms"] / 1e3 for event in batch]
-    return _figures(times, time.perf_counter() - began)
+    while len(got) < number and (batch := reports.batch(timeout=30.0)):
+        got += batch
+    seconds = time.perf_counter() - began
+    said = [event.payload for event in got]
+    if len(said) != number or any(report["status"] != "ok" for report in said):
+        raise RuntimeError(f"{len(said)} of {number} runs were reported, or not all of them well")
+    return _figures([report["duration_ms"] / 1e3 for report in said], seconds)
 
 
 def _environment(path: str) -> dict[str, str]:

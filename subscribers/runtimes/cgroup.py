@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +19,9 @@ from typing import Final
 
 PLACES: Final = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")
 """Where the kernel's controller of processes may be mounted: of its own (version 1), or with the others."""
+
+CLOSE_S: Final = 1.0
+_PAUSE_S: Final = 0.01
 
 _numbers = itertools.count()  # one for the process: its groups have names of their own, whoever makes them
 
@@ -74,8 +78,15 @@ class Groups:
                 self._left.append(path)
 
     def close(self) -> None:
-        """Remove what was left; the next process that makes groups removes what cannot be removed yet."""
+        """Remove what was left, for at most a second: what is killed is not gone at once.
+
+        The next process that makes groups removes what cannot be removed yet.
+        """
+        deadline = time.monotonic() + CLOSE_S
         self._tidy(len(self._left))
+        while self._left and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+            self._tidy(len(self._left))
 
     def _tidy(self, count: int) -> None:
         with self._lock:
