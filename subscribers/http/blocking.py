@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from .problems import Problem
 
-SECONDS: Final = 15.0
+SECONDS: Final = 25.0
 """Longer than any edit or request to the broker waits by itself."""
 
 T = TypeVar("T")

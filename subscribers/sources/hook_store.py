@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -127,7 +127,7 @@ class HookStore:
         with self._seen_lock:
             if self._seen is not None and self._seen.etag == file_etag(text):
                 return self._seen
-        with self._locked():
+        with self._recognising():
             current = self._current()
             if current.etag != ABSENT:  # a file that is away for a moment takes no ids with it
                 self._keep(current.ledger)
@@ -279,13 +279,24 @@ class HookStore:
         return spec
 
     @contextmanager
-    def _locked(self) -> Any:
+    def _locked(self) -> Iterator[None]:
+        """Alone with the file and the ledger."""
         try:
-            with self._file.locked():
+            with self._file.locked(), self._recognising():
                 yield
         except OSError as error:
             message = f"{self.path} cannot be edited: {error.strerror or error}"
             raise StoreUnusable("unwritable", message, _hint(error)) from None
+
+    @contextmanager
+    def _recognising(self) -> Iterator[None]:
+        """Alone with the ledger, if there is a place for one; nothing of the workspace is touched."""
+        with ExitStack() as held:
+            try:
+                held.enter_context(self._state.locked())
+            except OSError as error:
+                log.warning("the ids of hooks cannot be kept", path=self._state.path, error=str(error))
+            yield
 
     def _read(self) -> bytes | None:
         """The text of the file; None without one."""

@@ -12,13 +12,14 @@ import os
 import shutil
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
 from .discover import Signature, signature
 
-LOCK_SECONDS: Final = 5.0
+LOCK_SECONDS: Final = 10.0
 """How long a writer waits for the others."""
 
 _PAUSE_SECONDS: Final = 0.002
@@ -30,18 +31,52 @@ class StoreBusy(Exception):
     """Other edits held the lock for longer than a writer waits."""
 
 
+class Turns:
+    """A lock that threads get in the order in which they asked: who edits in a loop does not starve the rest."""
+
+    def __init__(self) -> None:
+        self._inside = threading.Lock()
+        self._waiting: deque[threading.Lock] = deque()
+        self._taken = False
+
+    def take(self, timeout: float) -> bool:
+        """Wait for the turn, at most ``timeout`` seconds; whether it came."""
+        with self._inside:
+            if not self._taken:
+                self._taken = True
+                return True
+            turn = threading.Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        if turn.acquire(timeout=timeout):
+            return True
+        with self._inside:
+            if turn not in self._waiting:  # it came at the last moment
+                return True
+            self._waiting.remove(turn)
+            return False
+
+    def give(self) -> None:
+        """Hand the lock to the next who waits."""
+        with self._inside:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._taken = False
+
+
 class GuardedFile:
     """One file that programs edit together. Every method blocks; none for longer than its deadline."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._within = threading.Lock()  # threads queue here, so that only processes poll for the lock file
+        self._turns = Turns()  # threads queue here, so that only processes poll for the lock file
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock. Raises :class:`StoreBusy` after :data:`LOCK_SECONDS`, and OSError."""
         deadline = time.monotonic() + LOCK_SECONDS
-        if not self._within.acquire(timeout=LOCK_SECONDS):
+        if not self._turns.take(LOCK_SECONDS):
             raise StoreBusy(self._busy())
         try:
             folder, name = os.path.split(os.path.realpath(self.path))
@@ -56,7 +91,7 @@ class GuardedFile:
             finally:
                 os.close(descriptor)
         finally:
-            self._within.release()
+            self._turns.give()
 
     def replace(self, text: bytes, expected: Signature) -> bool:
         """Put ``text`` in place of the file unless that looks otherwise than ``expected``; call it locked.

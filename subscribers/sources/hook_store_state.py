@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import orjson
 
 from ..dialects.prx_ids import Known, Ledger
+from .hook_store_files import GuardedFile
 
 STATE_BYTES: Final = 1_048_576
 _VERSION: Final = 1
@@ -27,6 +30,14 @@ class StateFile:
         self._hook_file = os.path.realpath(hook_file)
         name = hashlib.sha256(os.fsencode(self._hook_file)).hexdigest()[:24]
         self.path = os.path.join(folder, f"{name}.json")
+        self._guard = GuardedFile(self.path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the ledger's own lock, in its folder. Raises StoreBusy, and OSError without such a folder."""
+        os.makedirs(self._folder, 0o700, exist_ok=True)
+        with self._guard.locked():
+            yield
 
     def load(self) -> Ledger:
         """What was kept; an empty ledger when there is none that can be read."""
@@ -39,14 +50,13 @@ class StateFile:
             return Ledger()
 
     def save(self, ledger: Ledger) -> None:
-        """Keep a ledger, whole or not at all; call it under the hook file's lock. Raises OSError."""
+        """Keep a ledger, whole or not at all; call it locked. Raises OSError."""
         document = {
             "version": _VERSION,
             "file": self._hook_file.encode("utf-8", "backslashreplace").decode(),
             "next": ledger.next,
             "hooks": [list(known) for known in ledger.hooks],
         }
-        os.makedirs(self._folder, 0o700, exist_ok=True)
         temporary = f"{self.path}.{os.getpid()}.new"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:

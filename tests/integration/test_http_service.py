@@ -154,7 +154,7 @@ def test_ids_stay_over_hand_edits_that_nobody_asked_about(workspace: Path, api: 
     """The file is followed, so two edits by hand without a call between them confuse no id."""
     write_hooks(workspace, error=[{"command": "ls"}, {"command": "pwd"}])
     assert [h["id"] for h in api.client.get("/api/hooks").json()["hooks"]] == ["hook_01", "hook_02"]
-    state = next(iter((workspace.parent / "state").iterdir()))
+    state = next((workspace.parent / "state").glob("*.json"))
     write_hooks(workspace, error=[{"command": "pwd"}])
     until(lambda: "hook_01" not in state.read_text(), "the first edit to be seen")
     write_hooks(workspace, error=[{"command": "ls"}, {"command": "pwd"}])
