@@ -32,7 +32,7 @@ class StoreBusy(Exception):
 
 
 class Turns:
-    """A lock that threads get in the order in which they asked: who edits in a loop does not starve the rest."""
+    """A lock that threads get in the order in which they asked, so that none starves beside a busy one."""
 
     def __init__(self) -> None:
         self._inside = threading.Lock()
