@@ -168,11 +168,19 @@ def children(pid: int, proc: str = PROC) -> list[int]:
 
 
 def adopted(pid: int, proc: str = PROC) -> list[int]:
-    """The children of a process's first thread: to it the kernel gives orphans, if it adopts them."""
-    try:
-        return [int(word) for word in _read(f"{proc}/{pid}/task/{pid}/children", 8 << 20).split()]
-    except OSError:
-        return []
+    """The children of a process's first thread: to it the kernel gives orphans, if it adopts them.
+
+    The kernel's list may leave one out when another one ends meanwhile; so it is read twice if it has any.
+    """
+    found: set[int] = set()
+    for _ in range(2):
+        try:
+            found.update(map(int, _read(f"{proc}/{pid}/task/{pid}/children", 8 << 20).split()))
+        except OSError:
+            break
+        if not found:
+            break
+    return sorted(found)
 
 
 def _read(path: str, limit: int) -> bytes:

@@ -1,4 +1,6 @@
 #!/bin/bash
-# Small payloads come in the variable, every one in the file.
-cat "$ZERO_HOOK_PAYLOAD_FILE" >> "$RECORD_FILE"
-echo >> "$RECORD_FILE"
+# Small payloads come in the variable, every one in the file. Hooks run side by side: one line at a time.
+exec 9>> "$RECORD_FILE"
+flock 9
+cat "$ZERO_HOOK_PAYLOAD_FILE" >&9
+echo >&9
