@@ -50,6 +50,8 @@ class Publisher:
 
     async def __aenter__(self) -> Self:
         self._publisher = await asyncio.to_thread(publisher.Publisher, self._source, **self._options)
+        self._loop = asyncio.get_running_loop()
+        self._publisher.on_tail(self._flush_soon)
         return self
 
     async def __aexit__(
@@ -105,6 +107,21 @@ class Publisher:
         """As :meth:`broker.client.Publisher.close`."""
         if self._publisher is not None:
             await asyncio.to_thread(self._publisher.close)
+
+    def _flush_soon(self) -> None:
+        """What one turn of the loop has published leaves at its end."""
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._loop.call_soon(self._flush)
+        else:  # published by a thread
+            self._loop.call_soon_threadsafe(self._flush)
+
+    def _flush(self) -> None:
+        if self._publisher is not None and not self._publisher.flush():
+            self._loop.call_later(options.ROOM_SECONDS, self._flush)
 
     def _opened(self) -> publisher.Publisher:
         if self._publisher is None:

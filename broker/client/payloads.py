@@ -21,8 +21,6 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
 
     Raises :class:`SchemaError`.
     """
-    if isinstance(payload, bytearray | memoryview):
-        payload = bytes(payload)
     if type(payload) is bytes:
         try:
             value = loads(payload)
@@ -31,6 +29,8 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
         if type(value) is not dict:
             raise SchemaError(f"payload is {_kind(value)}, not an object")
         return payload
+    if isinstance(payload, bytes | bytearray | memoryview):
+        return encode_payload(bytes(payload), stream)
     if not isinstance(payload, Mapping):
         raise SchemaError(f"payload is {_kind(payload)}; a dict or the bytes of a JSON object is expected")
     plain = dict(payload)

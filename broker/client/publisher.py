@@ -2,8 +2,8 @@
 
 An event is checked, numbered, encoded and given to libzmq without waiting. What the bus does not
 take (absent, held, full, too deep) is counted by its cause; what the caller got wrong raises.
-The frame's layout and the numbers are decided in :mod:`broker.protocol.events` and
-:mod:`broker.client.core.numbering`.
+Numbers are decided in :mod:`broker.client.core.numbering`, what travels together in
+:mod:`broker.client.core.batching`, how it leaves in :mod:`broker.client.outlet`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import os
 import select
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from time import time_ns
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from orjson import dumps
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
-from ..protocol.beacons import Beacon, encode_beacons
+from ..protocol.beacons import encode_beacons
 from ..protocol.errors import (
     BusUnreachable,
     ClosedError,
@@ -33,14 +32,15 @@ from ..protocol.errors import (
     RequestRefused,
     SchemaError,
 )
-from ..protocol.events import Names, event_frame, is_text, payload_header
+from ..protocol.events import Names, is_text, payload_header
 from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
 from .closing import Closing
 from .context import Cause, current, inherited
+from .core.batching import GATHERED
 from .core.numbering import Numbering, Stream
-from .core.session import ControlSession, Held, Identity, Note, Refused, Welcomed
+from .core.session import BatchesTold, ControlSession, Held, Identity, Note, Refused, Welcomed
 from .lifetime import close_at_exit, forget
 from .link import TICK_SECONDS, Link, Pending
 from .names import KnownNames
@@ -50,18 +50,15 @@ from .options import (
     POLL_MS,
     RAISE_SECONDS,
     RETAIN_SECONDS,
-    ROOM_SECONDS,
     OnAbsent,
     OnFull,
     Oversize,
     check_options,
 )
+from .outlet import Outlet, number
 from .payloads import check_depth, encode_payload, refuse_lost_numbers
 from .publisher_id import new_publisher
-from .sockets import publisher_socket
 from .spool import Spool
-
-NOBLOCK: Final = zmq.NOBLOCK
 
 SHORT: Final = 0xFFFF
 """Longest payload with a two-byte length on the wire; a longer one takes the slow way."""
@@ -103,11 +100,12 @@ class Publisher(Closing):
         self.ready = False
         self._on_full = on_full
         self._oversize = oversize
-        self._block_seconds = block_seconds
         self._pid = os.getpid()
-        self._lock = threading.RLock()
+        self._outlet = Outlet(addresses.ingress, on_full, block_seconds, self._check_usable)
+        self._lock = self._outlet.lock
         self._acquire, self._release = self._lock.acquire, self._lock.release
-        self._waiting = threading.Event()  # set at close: nobody waits for room any longer
+        self._offer = self._outlet.gathering.offer
+        self._descriptor = int(self._outlet.socket.fd)
         self._answered = threading.Event()  # set when the broker has welcomed or refused us
         self._refusal: Refused | None = None
         self._inherited = inherited(os.environ)
@@ -117,14 +115,9 @@ class Publisher(Closing):
         self._names = KnownNames(source, self._inherited.event)
         self._spool = Spool(spool_directory(self.runtime_dir))
         self._dropped_absent = 0
-        self._dropped_full = 0
         self._over_depth = 0
         self._claims = 0
         self._subscribed: set[bytes] = set()
-        self._held = False
-        self._socket = publisher_socket(addresses.ingress)
-        self._descriptor = int(self._socket.fd)
-        self._send = super(zmq.Socket, self._socket).send  # past pyzmq's checks for other socket types
         identity = Identity("publisher", source, self._pid, __version__)
         self._session = ControlSession(identity, self._numbering.publisher)
         self._link = Link(addresses.control, self._session, self)
@@ -137,7 +130,7 @@ class Publisher(Closing):
 
     # -- publishing ---------------------------------------------------------------------------
 
-    def publish(  # noqa: C901 - one straight line on purpose: every call costs a tenth of it
+    def publish(
         self,
         topic: str,
         payload: Mapping[str, Any] | bytes,
@@ -190,18 +183,20 @@ class Publisher(Closing):
         try:
             if stream.retired:
                 stream = self._open(topic)
-            stream.sequence = sequence = stream.sequence + 1
-            now_ns = time_ns()
-            if sequence == 1:
-                stream.first_time = now_ns
-            middle = names.layout.pack(sequence, 0xCF, now_ns, names.middle, size)
-            try:
-                self._send(stream.heads[level] + middle + body, NOBLOCK)
-            except zmq.ZMQError as error:
-                return self._not_sent(error, stream, level, names, payload_header(size) + body)
+            verdict = self._offer(stream, level, names, body, size, time_ns())
+            if verdict == GATHERED:
+                return True
+            return self._outlet.deliver(verdict, stream, level, names, body, size)
         finally:
             self._release()
-        return True
+
+    def flush(self) -> bool:
+        """Hand what was gathered in a burst to libzmq now; false when its queue has no room for it.
+
+        Nobody has to call it: the end of a burst is sent within a millisecond or two by itself.
+        """
+        with self._lock:
+            return self._closed or self._outlet.flush()
 
     def publish_acknowledged(
         self,
@@ -243,11 +238,18 @@ class Publisher(Closing):
         return {
             "published": self._numbering.published,
             "dropped_absent": self._dropped_absent,
-            "dropped_full": self._dropped_full,
+            "dropped_full": self._outlet.dropped_full,
             "over_depth": self._over_depth,
             "claims": self._claims,
             "unanswered": self._link.unanswered,
         }
+
+    def on_tail(self, call: Callable[[], object]) -> None:
+        """Have ``call`` called when a burst begins a frame, instead of a thread that sees to its end.
+
+        For an event loop: ``call`` arranges for a :meth:`flush` once the loop has turned.
+        """
+        self._outlet.on_tail(call)
 
     def close(self) -> None:
         """Send the last beacon, flush for at most a second in the background, and end. Idempotent."""
@@ -255,17 +257,18 @@ class Publisher(Closing):
             return
         forget(self)
         last_words: list[bytes] = []
+
+        def farewell() -> list[bytes]:
+            if self.ready:
+                last_words.extend(encode_beacons(self._numbering.beacon(everything=True, closing=True)))
+            return last_words
+
         with self._lock:
             self._closed = True
-            self._waiting.set()
-            if self.ready:
-                last_words += encode_beacons(self._numbering.beacon(everything=True, closing=True))
-            for frame in last_words:
-                with suppress(zmq.Again):  # the broker says it again
-                    self._send(frame, NOBLOCK)
-            self.ready = False
             self._streams = {}
-            self._socket.close()
+            self._outlet.close(farewell)
+            self.ready = False
+        self._outlet.end()
         self._link.close(last_words)
 
     # -- for the link's thread ----------------------------------------------------------------
@@ -280,7 +283,7 @@ class Publisher(Closing):
                 return TICK_SECONDS
             beacon = self._numbering.due(now)
             if beacon is not None:
-                self._send_beacon(beacon)
+                self._outlet.beacon(beacon, self._numbering)
             return self._numbering.pause(now)
 
     def note(self, note: Note) -> None:
@@ -288,15 +291,19 @@ class Publisher(Closing):
         with self._lock:
             self._answered.set()
             if isinstance(note, Held):
-                self._held = True
+                self._outlet.flush()
+                self._outlet.held = True
                 self.ready = False
+            elif isinstance(note, BatchesTold):
+                self._gather(note.allowed)
             elif isinstance(note, Welcomed):
                 self._spool.capacity = int(note.limits.get("spool_bytes", self._spool.capacity))
-                self._held = False
+                self._outlet.held = False
                 self._refusal = None
                 self._set_ready()
+                self._gather(self._session.batches)
                 if note.again and self.ready:
-                    self._send_beacon(self._numbering.beacon(everything=True))
+                    self._outlet.beacon(self._numbering.beacon(everything=True), self._numbering)
             elif isinstance(note, Refused):
                 self._refusal = note
                 self.ready = False
@@ -342,7 +349,7 @@ class Publisher(Closing):
         """Ready means: the broker's eight prefixes were seen, by content."""
         try:
             while True:
-                frame = self._socket.recv(zmq.NOBLOCK)
+                frame = self._outlet.socket.recv(zmq.NOBLOCK)
                 if frame[:1] == b"\1" and frame[1:] in DEPTH_BYTES:
                     self._subscribed.add(frame[1:])
         except zmq.Again:
@@ -351,6 +358,7 @@ class Publisher(Closing):
     def forked(self) -> None:
         """A forked child does not own the socket: from now on every call takes the slow way and says so."""
         self.ready = False
+        self._outlet.abandon()
 
     def _level(self, context: Cause | None, depth: int | None) -> int:
         level = self._floor if context is None else max(self._floor, context.depth)
@@ -358,7 +366,12 @@ class Publisher(Closing):
 
     def _set_ready(self) -> None:
         whole = len(self._subscribed) == DEPTHS
-        self.ready = whole and self._refusal is None and not self._held and not self._closed
+        self.ready = whole and self._refusal is None and not self._outlet.held and not self._closed
+
+    def _gather(self, allowed: bool) -> None:
+        self._outlet.gathering.allowed = allowed
+        if not allowed:
+            self._outlet.flush()
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:
@@ -374,7 +387,7 @@ class Publisher(Closing):
         self._check_usable()
         with self._lock:
             if self._numbering.full:
-                self._send_beacon(self._numbering.renew(new_publisher()))
+                self._outlet.beacon(self._numbering.renew(new_publisher()), self._numbering)
                 self._streams = self._numbering.streams
                 self._session.publisher = self._numbering.publisher
             if isinstance(topic, str) and topic in self._streams:
@@ -401,19 +414,12 @@ class Publisher(Closing):
         self._claims += 1
         return bytes(msgpack.packb(claim.fields()))
 
-    def _number(self, stream: Stream, level: int, names: Names, content: bytes) -> bytes:
-        with self._lock:
-            stream.sequence += 1
-            now_ns = time_ns()
-            if stream.sequence == 1:
-                stream.first_time = now_ns
-            return event_frame(stream.heads[level], stream.sequence, now_ns, names, content)
-
     def _request(
         self, stream: Stream, level: int, names: Names, content: bytes, *, retain: bool, timeout: float
     ) -> Pending:
         with self._lock:
-            frame = self._number(stream, level, names, content)
+            self._outlet.flush()  # so that it overtakes no more than it must
+            frame = number(stream, level, names, content)
             try:
                 return self._link.start("publish", timeout, frame=frame, retain=retain)
             except (QueueFull, ClosedError):
@@ -435,63 +441,11 @@ class Publisher(Closing):
             except QueueFull:
                 if self._on_full != "drop":
                     raise
-                self._dropped_full += 1
+                self._outlet.dropped_full += 1
                 return False
             return True
         with self._lock:
-            return self._transmit(stream, level, names, content)
-
-    def _transmit(self, stream: Stream, level: int, names: Names, content: bytes) -> bool:
-        frame = self._number(stream, level, names, content)
-        try:
-            self._send(frame, NOBLOCK)
-        except zmq.ZMQError as error:
-            return self._not_sent(error, stream, level, names, content)
-        return True
-
-    def _not_sent(
-        self, error: zmq.ZMQError, stream: Stream, level: int, names: Names, content: bytes
-    ) -> bool:
-        """What just took a number was not sent, for lack of room or because of a close meanwhile."""
-        stream.sequence -= 1
-        if not isinstance(error, zmq.Again):
-            self._check_usable()
-            raise error
-        if self._on_full == "block" and self._send_later(stream, level, names, content):
-            return True
-        self._dropped_full += 1
-        if self._on_full == "drop":
-            return False
-        raise QueueFull(
-            f"the queue to the broker is full; it is away or overloaded. Not published: {stream.topic}"
-        )
-
-    def _send_later(self, stream: Stream, level: int, names: Names, content: bytes) -> bool:
-        """Wait for room, with the lock given back so that nobody else waits; false past the deadline."""
-        deadline = time.monotonic() + self._block_seconds
-        while time.monotonic() < deadline:
-            self._release()
-            try:
-                self._waiting.wait(ROOM_SECONDS)
-            finally:
-                self._acquire()
-            self._check_usable()
-            frame = self._number(stream, level, names, content)
-            try:
-                self._send(frame, NOBLOCK)
-            except zmq.Again:
-                stream.sequence -= 1
-            else:
-                return True
-        return False
-
-    def _send_beacon(self, beacon: Beacon) -> None:
-        for frame in encode_beacons(beacon):
-            try:
-                self._send(frame, zmq.NOBLOCK)
-            except zmq.Again:  # the next beacon says the same and more
-                self._numbering.retell(beacon)
-                return
+            return self._outlet.transmit(stream, level, names, content)
 
 
 _FORKED: Final = "this Publisher was opened in another process; open a new one after fork"

@@ -50,6 +50,9 @@ LAST_PROBE_SECONDS: Final = 0.064
 BATCH_EVENTS: Final = 1_024
 """Most events of one :meth:`Subscriber.batch`, unless told otherwise."""
 
+FRAMES: Final = 256
+"""Most frames that are read before they are decoded; each may hold as many events, and 57 KiB."""
+
 
 class Subscriber(Closing):
     """Receives the events whose topics match one of ``patterns``; ready when the constructor returns.
@@ -92,6 +95,7 @@ class Subscriber(Closing):
         self._lag_ns = 0
         self._unread_since_ns = 0  # when the link's thread first saw events that nobody takes; 0: none
         self._queue: deque[Event] = deque()
+        self._per_frame = 1  # events that a frame of the last look held
         self._next_sweep = time.monotonic() + SWEEP_SECONDS
         self._refused: Refused | None = None
         self._spool = Spool(spool_directory(self.runtime_dir))
@@ -142,7 +146,8 @@ class Subscriber(Closing):
                         return [self._queue.popleft() for _ in range(min(max_events, len(self._queue)))]
                     events = self._take(max_events, deadline)
                     if events:
-                        return events
+                        self._queue.extend(events[max_events:])  # the rest of a frame of many
+                        return events[:max_events]
                     if deadline is not None and time.monotonic() >= deadline:
                         break
                 return []
@@ -274,14 +279,16 @@ class Subscriber(Closing):
     def _take(self, max_events: int, deadline: float | None) -> list[Event]:
         """Read what is there, or else wait for one slice or until ``deadline`` and read what has come."""
         frames: list[bytes] = []
-        if self._emptied or not self._drain(frames, max_events):
+        most = min(FRAMES, max(1, max_events // self._per_frame))
+        if self._emptied or not self._drain(frames, most):
             self._emptied = False
             if not self._wait(frames, deadline):
                 return []
-            self._drain(frames, max_events - 1)
+            self._drain(frames, most - 1)
         now_ns = time.time_ns()
         self._unread_since_ns = 0
         events = self._reader.feed(frames, now_ns)
+        self._per_frame = max(1, len(events) // len(frames))
         if events:
             self._lag_ns = max(0, now_ns - events[-1].time_ns)
         if self._reader.welcomes > self._welcomes or self._inbox is not None:

@@ -4,8 +4,7 @@
     body = [version, publisher id, source, [topic, ...], [event, ...]]
     event = [topic index, sequence, time, session id, cause, payload]
 
-Subscribers decode batches from the first version on; publishers send none yet. An event
-that arrives so is the same event in every respect.
+An event that arrives so is the same event in every respect as one that came alone.
 
 This module decides what a batch may hold; it knows nothing of when one is worth sending.
 """
@@ -23,6 +22,18 @@ from .limits import BATCH_EVENTS
 from .topics import BATCH_MARK, DEPTH_BYTES, is_topic, namespace
 
 
+def batch_opening(depth: int, channel: str, publisher: bytes, source: str, topics: Sequence[str]) -> bytes:
+    """A batch up to its events: ``channel`` is the namespace of all ``topics``; taken as checked."""
+    key = DEPTH_BYTES[depth] + BATCH_MARK + channel.encode() + b"\0"
+    head = map(msgpack.packb, (VERSION, publisher, source, list(topics)))
+    return key + b"\x95" + b"".join(head)
+
+
+def pack_rows(rows: Sequence[Sequence[object]]) -> bytes:
+    """The events of a batch, each ``(topic index, sequence, time, session id, cause, payload)``."""
+    return bytes(msgpack.packb(rows))
+
+
 def encode_batch(events: Sequence[Event]) -> bytes:
     """One frame of ``events``, which share publisher, source, depth and namespace (taken as checked)."""
     first = events[0]
@@ -34,9 +45,8 @@ def encode_batch(events: Sequence[Event]) -> bytes:
         rows.append(
             [index[event.topic], event.sequence, event.time_ns, event.session_id, event.caused_by, content]
         )
-    body = [VERSION, first.publisher_id, first.source, topics, rows]
-    key = DEPTH_BYTES[first.depth] + BATCH_MARK + namespace(first.topic).encode() + b"\0"
-    return key + bytes(msgpack.packb(body, use_bin_type=True))
+    channel = namespace(first.topic)
+    return batch_opening(first.depth, channel, first.publisher_id, first.source, topics) + pack_rows(rows)
 
 
 def decode_batch(frame: bytes) -> list[Event]:
@@ -59,6 +69,11 @@ def decode_batch(frame: bytes) -> list[Event]:
         fields = [VERSION, publisher, sequence, time_ns, session_id, source, cause, payload]
         events.append(event_of(topics[index], key.depth, fields))
     return events
+
+
+def batch_topics(frame: bytes) -> tuple[str, ...]:
+    """The topic table of a batch that :func:`decode_batch` accepts."""
+    return tuple(unpack(frame[frame.find(b"\0") + 1 :])[3])
 
 
 def _check_body(body: Any) -> tuple[Any, Any, list[Any], list[Any]]:

@@ -157,22 +157,31 @@ def event_head(depth: int, topic: str, publisher: bytes) -> bytes:
     return b"".join((DEPTH_BYTES[depth], topic.encode(), b"\0", _ENVELOPE_HEAD, publisher, b"\xcf"))
 
 
+_ROW_BYTES: Final = 27
+"""Of a row in a batch: array, index, sequence, time and the payload's header, at their longest."""
+
+
 class Names(NamedTuple):
     """Session id, source and cause as they stand in a frame, and how to write what lies around them.
 
     ``packed`` are their bytes; ``middle`` adds the tag of a payload whose length has two bytes. Of such an
     event ``layout`` packs and unpacks all between head and payload: sequence, ``0xCF``, time, middle, size.
+    ``cost`` is what an event adds to a batch beside its payload, in bytes, at most.
     """
 
     packed: bytes
     middle: bytes
     layout: struct.Struct
+    session_id: str | None
+    cause: str | None
+    cost: int
 
 
 def event_names(session_id: str | None, source: str, cause: str | None) -> Names:
     """The names of an event; taken as checked."""
     packed = b"".join(map(msgpack.packb, (session_id, source, cause)))
-    return Names(packed, packed + b"\xc5", struct.Struct(f">QBQ{len(packed) + 1}sH"))
+    layout = struct.Struct(f">QBQ{len(packed) + 1}sH")
+    return Names(packed, packed + b"\xc5", layout, session_id, cause, len(packed) + _ROW_BYTES)
 
 
 def event_frame(head: bytes, sequence: int, time_ns: int, names: Names, content: bytes) -> bytes:

@@ -59,6 +59,9 @@ BEACON_TOPICS: Final = 200
 BATCH_EVENTS: Final = 4_096
 """Events that a decoder accepts in one batch frame."""
 
+BATCH_TOPICS: Final = 32
+"""Topics that our own publishers put in the table of a batch: 8 KiB of the longest."""
+
 PUBLISHER_TOPICS: Final = 4_096
 """Topics that one publisher id counts; then it takes a new id and starts again."""
 

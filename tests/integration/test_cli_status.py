@@ -93,6 +93,7 @@ def test_a_loss_is_named_by_subscriber_and_topic(bus: str) -> None:
         with Publisher("flood", runtime_dir=bus, on_full="block", on_absent="block") as agent:
             for n in range(30_000):
                 agent.publish("d.lost", {"n": n, "fill": "x" * 100})
+                agent.publish("other.topic", {})  # so that each has a frame of its own
             os.kill(tap.pid, signal.SIGCONT)
             with drained(tap.stdout):
                 until(lambda: reported(bus, "prxbus-tap", "missed") > 0, "the report of the gap")

@@ -162,6 +162,7 @@ def test_what_was_missed_is_said_as_it_is_noticed(bus: str) -> None:
         with Publisher("flood", runtime_dir=bus, on_full="block", on_absent="block") as agent:
             for n in range(30_000):
                 agent.publish("b.missed", {"n": n, "fill": "x" * 100})
+                agent.publish("other.topic", {})  # so that each has a frame of its own
             os.kill(tap.pid, signal.SIGCONT)
             with drained(tap.stdout):
                 news = json.loads(tap.stderr.readline())

@@ -13,7 +13,8 @@ from ...protocol.beacons import Beacon
 from ...protocol.catalogue import checker_for
 from ...protocol.events import event_head
 from ...protocol.limits import BEACON_IDLE_SECONDS, BEACON_SECONDS, DEPTHS, PUBLISHER_TOPICS
-from ...protocol.topics import check_topic
+from ...protocol.topics import check_topic, namespace
+from .batching import Channel
 
 
 class Stream:
@@ -21,12 +22,17 @@ class Stream:
 
     ``heads`` is the start of the frame for each depth; ``check`` is the catalogue's checker for
     the payload or None; ``first_time`` is when its first event was taken, ns since the epoch.
-    ``retired`` is true when its publisher id is no longer in use: its events need another stream.
+    ``retired`` is true when its publisher id is no longer in use: its events need another stream. In
+    a batch its events go by ``channel`` and ``index``.
     """
 
-    __slots__ = ("check", "first_time", "heads", "retired", "sequence", "told", "topic")
+    __slots__ = (
+        "channel", "check", "first_time", "heads", "index", "retired", "sequence", "told", "topic",
+    )  # fmt: skip
 
-    def __init__(self, topic: str, publisher: bytes, now_ns: int) -> None:
+    def __init__(self, topic: str, publisher: bytes, now_ns: int, channel: Channel) -> None:
+        self.channel = channel
+        self.index = channel.add(topic)
         self.topic = topic
         self.heads = tuple(event_head(depth, topic, publisher) for depth in range(DEPTHS))
         self.check: Callable[[dict[str, Any]], None] | None = checker_for(topic)
@@ -47,6 +53,7 @@ class Numbering:
         self.publisher = publisher
         self.source = source
         self.streams: dict[str, Stream] = {}
+        self._channels: dict[str, Channel] = {}
         self._ended = 0
         self._pause = BEACON_SECONDS
         self._due = now + BEACON_SECONDS
@@ -64,7 +71,11 @@ class Numbering:
     def open(self, topic: object, now_ns: int) -> Stream:
         """The stream of a topic used for the first time; raises :class:`TopicError`."""
         name = check_topic(topic)
-        stream = self.streams[name] = Stream(name, self.publisher, now_ns)
+        space = namespace(name)
+        channel = self._channels.get(space)
+        if channel is None or channel.full:
+            channel = self._channels[space] = Channel(space, self.publisher, self.source)
+        stream = self.streams[name] = Stream(name, self.publisher, now_ns, channel)
         return stream
 
     def renew(self, publisher: bytes) -> Beacon:
@@ -75,6 +86,7 @@ class Numbering:
             stream.retired = True
         self.publisher = publisher
         self.streams = {}
+        self._channels = {}
         return last
 
     def beacon(self, *, everything: bool = False, closing: bool = False) -> Beacon:

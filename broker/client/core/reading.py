@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from ...protocol.batches import decode_batch
+from ...protocol.batches import batch_topics, decode_batch
 from ...protocol.beacons import decode_beacon
 from ...protocol.errors import DecodeError
 from ...protocol.events import (
@@ -29,12 +29,16 @@ from ...protocol.events import (
 )
 from ...protocol.topics import BEACON_PREFIX, DEPTH_BYTES, INBOX_PREFIX, WELCOME, Pattern
 from .accounting import FORGOTTEN, Accounting, Stream
+from .batch_reading import BatchLane, BatchReader, lane_opening
 
 LANES: Final = 16_384
 """Lanes, and unwanted keys, that a reader remembers; beyond that it starts again."""
 
 _HEAD: Final = 22
 """Bytes from a key's NUL to the sequence, in the layout that our own publishers write."""
+
+_BATCH_HEAD: Final = 21
+"""Bytes from a channel's NUL to the end of the publisher id, in the same layout."""
 
 _NUMBERS: Final = 17
 """Bytes of sequence, tag and time."""
@@ -92,9 +96,8 @@ class Reader:
     """Reads frames for one subscriber.
 
     ``received`` counts events delivered, ``refused`` frames by the reason why they were not decoded,
-    ``overdelivered`` events that a shared prefix brought and no pattern wants, ``repeated`` events
-    that were delivered before as retained values. ``inboxes`` are the probes seen and not yet
-    taken; ``welcomes`` counts how often a broker greeted us and ``epoch`` is the latest one's.
+    ``repeated`` events that were delivered before as retained values. ``inboxes`` are the probes seen
+    and not yet taken; ``welcomes`` counts how often a broker greeted us and ``epoch`` is the latest one's.
     """
 
     def __init__(
@@ -102,7 +105,7 @@ class Reader:
     ) -> None:
         self.accounting = Accounting()
         self.received = 0
-        self.overdelivered = 0
+        self._overdelivered = 0
         self.repeated = 0
         self.refused: dict[str, int] = {}
         self.inboxes: set[bytes] = set()
@@ -111,8 +114,15 @@ class Reader:
         self._patterns = tuple(patterns)
         self._load_claim = load_claim
         self._lanes: dict[bytes, Lane] = {}
+        self._batches = BatchReader()
+        self._batch_lanes: dict[bytes, BatchLane] = {}
         self._unwanted: set[bytes] = set()
         self._retained: set[str] = set()
+
+    @property
+    def overdelivered(self) -> int:
+        """Events that a shared prefix or a batch brought and no pattern asks for."""
+        return self._overdelivered + self._batches.overdelivered
 
     def wanted(self, topic: str) -> bool:
         """Whether one of the patterns asks for ``topic``."""
@@ -178,7 +188,7 @@ class Reader:
     def _read(self, frame: bytes, events: list[Event], now_ns: int) -> None:
         key = frame[: frame.find(b"\0")]
         if key in self._unwanted:
-            self.overdelivered += 1
+            self._overdelivered += 1
             return
         if frame.startswith(WELCOME):
             self.welcomes += 1
@@ -189,8 +199,7 @@ class Reader:
             if mark == b"$":
                 self._read_special(split_key(frame)[0].name, frame, now_ns)
             elif mark == b"~":
-                for event in decode_batch(frame):
-                    self._deliver(event, events, now_ns)
+                self._read_batch(frame, events, now_ns)
             else:
                 event = decode_event(frame)
                 self._deliver(event, events, now_ns)
@@ -198,6 +207,37 @@ class Reader:
                     self._remember(event, frame)
         except DecodeError as error:
             self._refuse(error)
+
+    def _read_batch(self, frame: bytes, events: list[Event], now_ns: int) -> None:
+        head = frame[: frame.find(b"\0") + _BATCH_HEAD]
+        lane = self._batch_lanes.get(head)
+        if lane is not None and frame.startswith(lane.opening):
+            quick = self._batches.read(lane, frame)
+            if quick is not None:
+                events += quick
+                return
+        found = decode_batch(frame)
+        for event in found:
+            self._deliver(event, events, now_ns)
+        self._remember_batch(head, frame, found)
+
+    def _remember_batch(self, head: bytes, frame: bytes, found: list[Event]) -> None:
+        """Frames that open like this one may take the quick way, if it has our own publishers' layout."""
+        self._batches.learn(found)
+        topics = batch_topics(frame)
+        opening = lane_opening(found[0], topics) if found else b"\0"
+        if not frame.startswith(opening):
+            return
+        if len(self._batch_lanes) >= LANES:
+            self._batch_lanes.clear()
+        first, wanted = found[0], tuple(map(self.wanted, topics))
+        streams = tuple(
+            self.accounting.streams(topic).get(first.publisher_id) if asked else None
+            for topic, asked in zip(topics, wanted, strict=True)
+        )
+        self._batch_lanes[head] = BatchLane(
+            opening, topics, first.depth, first.publisher_id, first.source, wanted, streams
+        )
 
     def _read_special(self, name: bytes, frame: bytes, now_ns: int) -> None:
         if name.startswith(INBOX_PREFIX):
@@ -207,7 +247,7 @@ class Reader:
 
     def _deliver(self, event: Event, events: list[Event], now_ns: int) -> None:
         if not self.wanted(event.topic):
-            self.overdelivered += 1
+            self._overdelivered += 1
             self._remember_unwanted(event)
             return
         self.accounting.event(event.topic, event.publisher_id, event.source, event.sequence, now_ns)

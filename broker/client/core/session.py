@@ -48,6 +48,12 @@ class Held(NamedTuple):
     """The broker drains: nothing may be sent until the next welcome."""
 
 
+class BatchesTold(NamedTuple):
+    """Whether every registered subscriber decodes batches has changed."""
+
+    allowed: bool
+
+
 class Answered(NamedTuple):
     """The reply to request number ``request``; its kind is ``error`` when it was refused."""
 
@@ -62,7 +68,7 @@ class Refused(NamedTuple):
     error: str
 
 
-Note = Welcomed | Held | Answered | Refused
+Note = Welcomed | Held | BatchesTold | Answered | Refused
 
 
 class ControlSession:
@@ -135,7 +141,7 @@ class ControlSession:
             return Held()
         if message.kind == "batches":
             self.batches = message.body["batches"]
-            return None
+            return BatchesTold(self.batches)
         if message.kind == "error" and message.request == 0:
             return self._refused(message.body["code"], message.body["message"])
         return Answered(message.request, message) if message.request else None

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from broker.client.core.session import (
     Answered,
+    BatchesTold,
     ControlSession,
     Held,
     Identity,
@@ -111,10 +112,10 @@ def test_a_broker_that_does_not_know_us_gets_a_hello() -> None:
 
 
 def test_hold_and_batches_are_understood() -> None:
-    """Hold is noted for the owner; a change of batches is kept."""
+    """Hold and a change of batches are noted for the owner; the latter is kept."""
     session = welcomed()
     assert Held() == session.handle(encode_message("hold"), 1.0)
-    assert session.handle(encode_message("batches", batches=False), 1.0) is None
+    assert BatchesTold(allowed=False) == session.handle(encode_message("batches", batches=False), 1.0)
     assert not session.batches
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol.batches import decode_batch, encode_batch
+from broker.protocol.batches import batch_opening, batch_topics, decode_batch, encode_batch, pack_rows
 from broker.protocol.errors import DecodeError, VersionMismatch
 from broker.protocol.events import MAX_SEQUENCE, VERSION, Claim, Event, decode_event, encode_event
 from broker.protocol.limits import BATCH_EVENTS
@@ -169,3 +169,11 @@ def test_a_batch_nested_without_end_is_refused(field: str) -> None:
     head, tail = batch(**{field: marker}).split(msgpack.packb("here"))
     with pytest.raises(DecodeError):
         decode_batch(head + b"\x91" * 1_010 + b"\xc0" + tail)
+
+
+def test_the_opening_of_a_batch_and_its_rows_are_a_batch() -> None:
+    """Written in two parts, with a table longer than its events need, it is decoded as a whole."""
+    topics = ["prx.a.x", "prx.a.y"]
+    frame = batch_opening(3, "prx.a", PUBLISHER, "me", topics) + pack_rows([(1, 7, 5, "s", None, b"{}")])
+    assert list(map(seen, decode_batch(frame))) == [["prx.a.y", 3, PUBLISHER, 7, 5, "s", "me", None, b"{}"]]
+    assert batch_topics(frame) == ("prx.a.x", "prx.a.y")

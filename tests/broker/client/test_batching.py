@@ -1,0 +1,277 @@
+"""What a publisher gathers: when, how much, and that nobody can tell afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.client.core import batching
+from broker.client.core.batching import ALONE, FIRST, GATHERED, TURN, Channel, Gathering
+from broker.client.core.numbering import Numbering, Stream
+from broker.client.core.reading import Reader
+from broker.protocol.batches import decode_batch
+from broker.protocol.events import Event, event_frame, event_names, payload_header
+from broker.protocol.limits import BATCH_TOPICS, CAUSE_BYTES, FRAME_BYTES, SESSION_ID_BYTES
+from broker.protocol.topics import Pattern
+
+PUBLISHER = bytes(range(16))
+SECOND = 1_000_000_000
+NAMES = event_names("s1", "me", None)
+
+
+def deep(numbering: Numbering, topic: str = "prx.a.b", depth: int = 0) -> tuple[Gathering, Stream]:
+    """A gathering in the middle of a burst, with an empty frame begun, at time 0."""
+    gathering, stream = Gathering(), numbering.open(topic, 0)
+    gathering.allowed = True
+    for _ in range(batching.ALONE_EVENTS):
+        assert gathering.offer(stream, depth, NAMES, b"{}", 2, 0) == ALONE
+    assert gathering.offer(stream, depth, NAMES, b"{}", 2, 0) == TURN
+    gathering.begin(stream, depth, 0)
+    return gathering, stream
+
+
+def numbers() -> Numbering:
+    """The numbering of a publisher that has begun."""
+    return Numbering(PUBLISHER, "me", 0.0)
+
+
+def test_an_event_after_a_pause_goes_alone() -> None:
+    """Whoever publishes at intervals never waits for company."""
+    gathering, stream = Gathering(), numbers().open("prx.a.b", 0)
+    gathering.allowed = True
+    for turn in range(100):
+        now_ns = turn * (batching.PAUSE_NS + 1)
+        assert gathering.offer(stream, 0, NAMES, b"{}", 2, now_ns) == ALONE
+        assert not gathering.over(now_ns + SECOND)
+
+
+def test_a_burst_is_gathered_after_its_first_events() -> None:
+    """Two or three events in a row go at once; the ninth begins a frame, the next ones join it."""
+    gathering, stream = deep(numbers())
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, 1) == FIRST
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, 2) == GATHERED
+    assert [row[1] for row in gathering.rows] == [1, 2]
+    assert (stream.sequence, stream.first_time) == (2, 1)
+
+
+def test_an_interrupt_does_not_end_a_burst_and_silence_does() -> None:
+    """One pause is a step out of the burst; a long silence is all of them."""
+    gathering, stream = deep(numbers())
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, batching.PAUSE_NS * 2) == GATHERED
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, SECOND) == ALONE
+
+
+def test_the_time_of_sending_is_no_pause() -> None:
+    """What a send of our own took does not count as the caller's silence."""
+    gathering, stream = Gathering(), numbers().open("prx.a.b", 0)
+    gathering.allowed = True
+    for turn in range(batching.ALONE_EVENTS):
+        assert gathering.offer(stream, 0, NAMES, b"{}", 2, turn * 1_000_000) == ALONE
+        gathering.alone(turn * 1_000_000 + 999_000)
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, batching.ALONE_EVENTS * 1_000_000) == TURN
+
+
+def test_without_leave_nothing_is_gathered() -> None:
+    """While a subscriber does not read batches each event of a burst goes alone."""
+    gathering, stream = Gathering(), numbers().open("prx.a.b", 0)
+    assert {gathering.offer(stream, 0, NAMES, b"{}", 2, 0) for _ in range(100)} == {ALONE}
+
+
+def test_large_events_go_alone() -> None:
+    """A payload of 8 KiB is not gathered, one byte less is."""
+    gathering, stream = deep(numbers())
+    size = batching.LARGE_BYTES
+    assert gathering.offer(stream, 0, NAMES, b"x" * (size - 1), size - 1, 0) == FIRST
+    assert gathering.offer(stream, 0, NAMES, b"x" * size, size, 0) == ALONE
+
+
+@pytest.mark.parametrize("topic,depth", [("prx.other.x", 0), ("prx.a.b", 1)])
+def test_another_channel_or_depth_is_another_frame(topic: str, depth: int) -> None:
+    """One frame has one namespace and one depth."""
+    numbering = numbers()
+    gathering, stream = deep(numbering)
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    other = stream if topic == "prx.a.b" else numbering.open(topic, 0)
+    assert gathering.offer(other, depth, NAMES, b"{}", 2, 0) == TURN
+
+
+def test_topics_of_a_namespace_share_a_frame() -> None:
+    """Events of two topics are gathered in the order in which they were published."""
+    numbering = numbers()
+    gathering, first = deep(numbering)
+    second = numbering.open("prx.a.c", 0)
+    gathering.sent()
+    gathering.begin(first, 0, 0)
+    for stream in (first, second, first):
+        gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    assert [event.id for event in decode_batch(gathering.frame())] == [
+        f"{PUBLISHER.hex()}:{topic}:{number}"
+        for topic, number in (("prx.a.b", 1), ("prx.a.c", 1), ("prx.a.b", 2))
+    ]
+
+
+def test_a_frame_is_full_at_its_number_of_events() -> None:
+    """After 256 events the next one begins another frame."""
+    gathering, stream = deep(numbers())
+    answers = [gathering.offer(stream, 0, NAMES, b"{}", 2, 0) for _ in range(batching.GATHERED_EVENTS + 1)]
+    assert answers == [FIRST, *[GATHERED] * (batching.GATHERED_EVENTS - 1), TURN]
+
+
+def test_a_frame_grows_old() -> None:
+    """An event that comes when its frame is a millisecond old begins another one."""
+    gathering, stream = deep(numbers())
+    answers = [gathering.offer(stream, 0, NAMES, b"{}", 2, step * batching.PAUSE_NS) for step in range(27)]
+    assert answers[0] == FIRST
+    assert answers[-1] == TURN
+
+
+def test_a_burst_that_ends_is_seen_by_whoever_looks() -> None:
+    """What is gathered is to be sent once nothing has come for a while, not before."""
+    gathering, stream = deep(numbers())
+    assert not gathering.over(SECOND)
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 5)
+    assert not gathering.over(5 + batching.QUIET_NS)
+    assert gathering.over(6 + batching.QUIET_NS)
+    gathering.sent()
+    assert not gathering.over(SECOND)
+
+
+@given(
+    st.integers(1, BATCH_TOPICS),
+    st.integers(0, SESSION_ID_BYTES),
+    st.integers(0, CAUSE_BYTES),
+    st.lists(st.integers(2, batching.LARGE_BYTES - 1), min_size=1, max_size=600),
+)
+def test_no_frame_is_too_long(topics: int, session: int, cause: int, sizes: list[int]) -> None:
+    """With the longest topics and names, a frame keeps the limit and no payload is counted too low."""
+    numbering = Numbering(PUBLISHER, "m" * 128, 0.0)
+    long = ".".join(["s" * 63] * 3)
+    streams = [numbering.open(f"{long}.{number:063d}", 0) for number in range(topics)]
+    names = event_names("s" * session, "m" * 128, "c" * cause)
+    gathering = Gathering()
+    gathering.allowed = True
+    for number, size in enumerate(sizes):
+        stream = streams[number % topics]
+        answer = gathering.offer(stream, 0, names, b"x" * size, size, 0)
+        if answer == TURN:
+            if gathering.rows:
+                assert len(gathering.frame()) <= FRAME_BYTES
+            gathering.begin(stream, 0, 0)
+            assert gathering.offer(stream, 0, names, b"x" * size, size, 0) == FIRST
+    if gathering.rows:
+        assert len(gathering.frame()) <= FRAME_BYTES
+
+
+def test_a_full_table_is_followed_by_another() -> None:
+    """The 33rd topic of a namespace has a channel of its own, and earlier ones keep theirs."""
+    numbering = numbers()
+    streams = [numbering.open(f"prx.a.t{number}", 0) for number in range(BATCH_TOPICS + 1)]
+    assert {stream.channel for stream in streams[:-1]} == {streams[0].channel}
+    assert streams[-1].channel is not streams[0].channel
+    assert streams[-1].index == 0
+    assert numbering.open("prx.b.x", 0).channel is not streams[-1].channel
+
+
+def test_the_opening_follows_the_table() -> None:
+    """A topic that is added is in the next frame, and is not lost from a frame that is open."""
+    channel = Channel("prx.a", PUBLISHER, "me")
+    channel.add("prx.a.b")
+    before = channel.opening(3)
+    assert channel.opening(3) is before
+    channel.add("prx.a.c")
+    assert channel.opening(3) != before
+
+
+@dataclass
+class Sender:
+    """A publisher without a socket: what it would hand over, gathered as the rule says or never."""
+
+    numbering: Numbering
+    gathering: Gathering
+    frames: list[bytes]
+
+    def publish(self, topic: str, depth: int, session: str | None, body: bytes, now_ns: int) -> None:
+        """One event, at a time that the test chooses."""
+        stream = self.numbering.streams.get(topic) or self.numbering.open(topic, now_ns)
+        names = event_names(session, "me", None)
+        answer = self.gathering.offer(stream, depth, names, body, len(body), now_ns)
+        if answer in (ALONE, TURN):
+            self.flush()
+        if answer == TURN:
+            self.gathering.begin(stream, depth, now_ns)
+            answer = self.gathering.offer(stream, depth, names, body, len(body), now_ns)
+        if answer == ALONE:
+            stream.sequence += 1
+            content = payload_header(len(body)) + body
+            self.frames.append(
+                event_frame(stream.heads[depth], stream.sequence, now_ns, names, content),
+            )
+
+    def flush(self) -> None:
+        """Send what is gathered."""
+        if self.gathering.rows:
+            self.frames.append(self.gathering.frame())
+            self.gathering.sent()
+
+
+def sender(number: int, *, gathers: bool) -> Sender:
+    """One of several publishers."""
+    made = Sender(Numbering(bytes([number]) * 16, "me", 0.0), Gathering(), [])
+    made.gathering.allowed = gathers
+    return made
+
+
+def told(events: list[Event]) -> list[tuple[object, ...]]:
+    """All that an event says."""
+    return [tuple(event) for event in events]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 2),  # publisher
+        st.sampled_from(["prx.a.b", "prx.a.c", "prx.z.b", "alone", "prx.a.c.deep"]),
+        st.sampled_from([0, 0, 0, 3]),  # depth
+        st.sampled_from([None, "s1", "s2"]),
+        st.sampled_from([2, 300, 9_000]),  # size
+        st.sampled_from([0, 1_000, 50_000, 400_000]),  # pause before it, ns
+        st.booleans(),  # somebody looks for the end of the burst
+    ),
+    max_size=120,
+)
+PATTERNS = st.sampled_from([("*",), ("prx.a.c",), ("prx.*.b", "alone"), ("prx.a.*",), ("nothing.*",)])
+
+
+@given(STEPS, PATTERNS, st.integers(1, 9))
+def test_nobody_can_tell_how_an_event_travelled(
+    steps: list[Any], patterns: tuple[str, ...], cut: int
+) -> None:
+    """Whatever publishers, topics, depths, sizes and pauses: gathered or not, a subscriber has the same
+    events in the same order of each publisher, and the same account.
+    """
+    results = []
+    for gathers in (False, True):
+        senders = [sender(number, gathers=gathers) for number in range(3)]
+        now_ns = SECOND
+        for publisher, topic, depth, session, size, pause, looks in steps:
+            now_ns += pause
+            for other in senders:
+                if looks and other.gathering.over(now_ns):
+                    other.flush()
+            senders[publisher].publish(topic, depth, session, b"x" * size, now_ns)
+        reader = Reader([Pattern(text) for text in patterns])
+        reader.accounting.ready(0)
+        seen = []
+        for one in senders:
+            one.flush()
+            events: list[Event] = []
+            for start in range(0, len(one.frames), cut):
+                events += reader.feed(one.frames[start : start + cut], now_ns)
+            seen.append(told(events))
+        accounts = reader.accounting
+        results.append((seen, reader.received, accounts.missed, accounts.late, reader.refused))
+    assert results[0] == results[1]
