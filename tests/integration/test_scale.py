@@ -75,7 +75,11 @@ def test_a_thousand_publishers_and_subscribers_at_once_lose_nothing(runtime_dir:
             for process in crowd:
                 assert process.stdout is not None
                 assert process.stdout.readline() == b"connected\n"
-            outputs = [process.communicate(b"go\n", timeout=200)[0] for process in crowd]
+            for process in crowd:
+                assert process.stdin is not None
+                process.stdin.write(b"go\n")
+                process.stdin.flush()
+            outputs = [process.communicate(timeout=200)[0] for process in crowd]
             assert outputs == [b"0\n"] * parts
         finally:
             for process in crowd:
