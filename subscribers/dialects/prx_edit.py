@@ -214,11 +214,21 @@ def check_file(text: bytes) -> None:
         raise EditRefused(faults)
 
 
-def check_room(text: bytes) -> None:
-    """Raise :class:`EditRefused` for a file that has grown beyond what the runtime reads."""
-    if len(text) > rules.MAX_FILE_BYTES:
+def fits(text: bytes) -> bool:
+    """Whether a file of this text is one that the runtime reads."""
+    return len(text) <= rules.MAX_FILE_BYTES
+
+
+def check_size(text: bytes) -> None:
+    """Raise :class:`EditRefused` for a file of more bytes than the runtime reads."""
+    if not fits(text):
         message = f"the file would have {len(text)} bytes, more than {rules.MAX_FILE_BYTES}"
         raise EditRefused([Fault("action", "file_too_large", message, "put what is long into scripts")])
+
+
+def check_room(text: bytes) -> None:
+    """Raise :class:`EditRefused` for a file that has grown beyond what the runtime reads and runs."""
+    check_size(text)
     hooks = _hooks(text) or {}
     if sum(len(actions) for actions in hooks.values() if isinstance(actions, list)) <= rules.MAX_ACTIONS:
         return

@@ -30,6 +30,8 @@ from ..dialects.prx_edit import (
     check_action,
     check_file,
     check_room,
+    check_size,
+    fits,
     read_actions,
     remove_action,
     replace_action,
@@ -97,6 +99,14 @@ class _Current(NamedTuple):
         return found
 
 
+class _Edited(NamedTuple):
+    """What an edit makes of the file: its text, the hook that it was about, and who was there before."""
+
+    text: bytes
+    name: str
+    before: Ledger
+
+
 class HookStore:
     """The hooks of ``workspace``. Thread-safe, and safe beside other programs that edit the same file.
 
@@ -157,7 +167,7 @@ class HookStore:
         action = _without_nulls(action)
         spec = self._checked(event, action)
 
-        def edit(current: _Current) -> tuple[bytes, str, int]:
+        def edit(current: _Current) -> _Edited:
             expect(expected, current.etag)
             number, name = current.ledger.next, f"hook_{current.ledger.next:02d}"
             now = self._moment()
@@ -165,7 +175,7 @@ class HookStore:
             text = set_fields(current.text, current.unsaid())
             text = add_action(text, spec.event, {"id": name, **action, **kept})
             check_room(text)
-            return text, name, number + 1
+            return _Edited(text, name, current.ledger._replace(next=number + 1))
 
         return self._edit_one(edit)
 
@@ -184,7 +194,7 @@ class HookStore:
         action = _without_nulls(action)
         spec = self._checked(event, action)
 
-        def edit(current: _Current) -> tuple[bytes, str, int]:
+        def edit(current: _Current) -> _Edited:
             found, known = current.find(name)
             expect(expected, current.etag, hook_of(found, known).etag)
             unsaid = current.unsaid()
@@ -194,31 +204,37 @@ class HookStore:
             text = set_fields(current.text, unsaid)
             text = replace_action(text, found, spec.event, action, fields)
             check_room(text)
-            return text, name, current.ledger.next
+            return _Edited(text, name, current.ledger)
 
         return self._edit_one(edit)
 
     def toggle(self, name: str, expected: Collection[str] | None = None) -> Hook:
         """Enable a disabled hook, disable an enabled one. Raises HookMissing too."""
 
-        def edit(current: _Current) -> tuple[bytes, str, int]:
+        def edit(current: _Current) -> _Edited:
             found, known = current.find(name)
             expect(expected, current.etag, hook_of(found, known).etag)
             unsaid = current.unsaid()
             change = {"enabled": not found.enabled, "updated_at": self._moment()}
-            unsaid[found.at] = {**unsaid.get(found.at, {}), **change}
-            return set_fields(current.text, unsaid), name, current.ledger.next
+            own = {found.at: {**unsaid.get(found.at, {}), **change}}
+            text = set_fields(current.text, {**unsaid, **own})
+            if not fits(text):  # the ledger alone knows the others, as before
+                text = set_fields(current.text, own)
+            return _Edited(text, name, current.ledger)
 
         return self._edit_one(edit)
 
     def delete(self, name: str, expected: Collection[str] | None = None) -> None:
         """Delete a hook; its id is not given again. Raises HookMissing too."""
 
-        def edit(current: _Current) -> tuple[bytes, str, int]:
+        def edit(current: _Current) -> _Edited:
             found, known = current.find(name)
             expect(expected, current.etag, hook_of(found, known).etag)
-            text = set_fields(current.text, current.unsaid())
-            return remove_action(text, found.at), name, current.ledger.next
+            text = remove_action(set_fields(current.text, current.unsaid()), found.at)
+            if not fits(text):  # what is to make room is never refused for want of it
+                text = remove_action(current.text, found.at)
+            others = tuple(other for other in current.ledger.hooks if other is not known)
+            return _Edited(text, name, current.ledger._replace(hooks=others))
 
         self._edit(edit)
 
@@ -242,10 +258,11 @@ class HookStore:
                 new = _Current(text, actions, ledger, "")
                 whole = set_fields(text, new.unsaid())
                 check_room(whole)
+                written = read_actions(whole)
                 copy = self._file.keep_copy("broken") if is_broken else None
                 if self._file.replace(whole, signature):
                     self._keep(ledger)
-                    return self._remember(read_actions(whole), ledger, file_etag(whole)), copy
+                    return self._remember(written, ledger, file_etag(whole)), copy
                 if copy is not None:
                     with suppress(OSError):
                         os.unlink(copy)
@@ -253,20 +270,21 @@ class HookStore:
 
     # -- parts --------------------------------------------------------------------------------
 
-    def _edit_one(self, edit: Callable[[_Current], tuple[bytes, str, int]]) -> Hook:
+    def _edit_one(self, edit: Callable[[_Current], _Edited]) -> Hook:
         snapshot, name = self._edit(edit)
         return next(hook for hook in snapshot.hooks if hook.id == name)
 
-    def _edit(self, edit: Callable[[_Current], tuple[bytes, str, int]]) -> tuple[Snapshot, str]:
-        """Carry out an edit: it gives the new text, the hook that it was about, and the next number."""
+    def _edit(self, edit: Callable[[_Current], _Edited]) -> tuple[Snapshot, str]:
+        """Carry out an edit. What it makes of the file can be read again, or nothing is written."""
         with self._locked():
             for _ in range(TRIES):
                 signature = discover.signature(self.path)
                 current = self._current()
-                text, name, number = edit(current)
+                text, name, before = edit(current)
+                check_size(text)
+                actions = read_actions(text)
+                ledger = identify(actions, before, self._moment())
                 if self._file.replace(text, signature):
-                    actions = read_actions(text)
-                    ledger = identify(actions, current.ledger._replace(next=number), self._moment())
                     self._keep(ledger)
                     return self._remember(actions, ledger, file_etag(text)), name
         raise StoreBusy(f"{self.path} is saved all the time by another program; nothing was changed")
