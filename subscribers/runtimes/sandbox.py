@@ -5,8 +5,11 @@ Decides what a run sees and may use. Refuses to know what it is for. Inside ther
 * namespaces of its own for users, processes, the network (without any interface but loopback), IPC and the
   host's name, no capability, and a session of its own, so that no terminal can be reached;
 * the whole file system read-only, with /tmp, /var/tmp and /run empty and private, for sockets of other
-  programs live there; the workspace writable; what the caller names besides, readable where it is;
-* limits on each process's address space and each file's size, and on the number of processes.
+  programs live there; the workspace writable; what the caller names besides, readable where it is. What a run
+  names itself opens none of them: of a program that lies there the file alone can be read, and a working
+  directory there is refused, because a run may have rewritten the file that names it;
+* limits on each process's address space and each file's size, also of what is kept in memory (/dev/shm and
+  the private folders), and on the number of processes.
 
 The number of processes is a limit of the kernel on a user in this namespace. It does not hold for root: a run
 of root gets a control group, and where none can be made the sandbox is not available.
@@ -24,6 +27,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from ..hooks.diagnostics import quote
 from ..hooks.invocation import Invocation
 from .cgroup import PLACES, Groups, NoGroups
 from .spawn import StartFailed
@@ -96,12 +100,17 @@ class Bubblewrap:
         reason = missing_interpreter(program)
         if reason is not None:  # inside, the message would come from bubblewrap, with an exit code
             raise StartFailed(reason)
+        if self._is_hidden(os.path.realpath(invocation.cwd)):
+            raise StartFailed(
+                f"its cwd {quote(invocation.cwd)} is private in the sandbox; name a folder of the workspace"
+            )
         noted, release = "/dev/null", nothing
         if self._groups is not None:
             group = self._groups.make(self._limits.processes + _OWN_PROCESSES)
             noted, release = f"{group}/cgroup.procs", partial(self._groups.remove, group)
         enter = ("/bin/sh", "-c", _ENTER, noted)
-        inside = self._command((program, invocation.cwd, *readable), invocation.cwd)
+        file = (program,) if os.path.isfile(program) else ()  # nothing but a file: a folder may hold sockets
+        inside = self._command((*file, *readable), invocation.cwd)
         return replace(invocation, argv=(*enter, *inside, *invocation.argv)), release
 
     def close(self) -> None:
@@ -112,14 +121,15 @@ class Bubblewrap:
     def _command(self, readable: Sequence[str], cwd: str) -> tuple[str, ...]:
         limits = self._limits
         mounts = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        for folder in PRIVATE:
+        for folder in (*PRIVATE, "/dev/shm"):
             if os.path.isdir(folder) and not os.path.islink(folder):
                 mounts += ["--size", str(max(limits.file_bytes, 1)), "--tmpfs", folder]
         mounts += ["--bind", self._workspace, self._workspace]
         for path in (*self._readable, *readable):
             real = os.path.realpath(path)
-            if _is_within(real, _HIDDEN) and not _is_within(real, (self._workspace,)):
+            if self._is_hidden(real):
                 mounts += ["--ro-bind", real, real]
+        mounts += ["--remount-ro", "/dev"]  # it is a file system in memory, without a size; its devices stay
         return (
             *(self._bwrap, *_ISOLATED, "--unshare-cgroup-try", "--cap-drop", "ALL", "--new-session"),
             "--die-with-parent",
@@ -129,6 +139,10 @@ class Bubblewrap:
             *(f"--nproc={limits.processes}", "--core=0", "--"),
             *(self._env, "--default-signal=TERM", "--"),
         )
+
+    def _is_hidden(self, real: str) -> bool:
+        """Whether the machine's folder or file of this path, without links, is not there inside."""
+        return _is_within(real, _HIDDEN) and not _is_within(real, (self._workspace,))
 
     def _try(self) -> None:
         command = (*self._command((), self._workspace), "/bin/true")

@@ -23,6 +23,7 @@ from subscribers.runtimes.child import run
 from subscribers.runtimes.process_table import carries, read_table
 from subscribers.runtimes.reaper import Reaper
 from subscribers.runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
+from subscribers.runtimes.spawn import StartFailed
 from tests.integration.shell_scene import hooks, scene, sh, shell
 from tests.integration.test_up import run as command
 from tests.integration.test_up import up
@@ -61,7 +62,8 @@ class Inside:
             "cwd": str(self.workspace),
         }
         env = {"PATH": PATH, "RUN": str(self.workspace)}
-        plain = Invocation(("/bin/sh", "-c", script), env, **(fields | {"marker": "RUN"} | changes))
+        argv = changes.pop("argv", ("/bin/sh", "-c", script))
+        plain = Invocation(argv, env, **(fields | {"marker": "RUN"} | changes))
         enclosed, release = self.sandbox.enclose(plain, readable)
 
         def over() -> None:
@@ -105,6 +107,53 @@ def test_the_folders_where_other_programs_listen_are_empty(inside: Inside, tmp_p
         assert "hidden: No such file" in outcome.stderr.text()
     finally:
         shutil.rmtree(other)
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/run", "/var/tmp", "/proc", "/proc/self", "/dev", "/dev/shm"])
+def test_a_cwd_opens_no_private_folder(inside: Inside, folder: str) -> None:
+    """A folder that is not there inside is refused as a run's cwd, behind a link too."""
+    link = inside.workspace / "link"
+    link.symlink_to(folder)
+    for cwd in (folder, str(link)):
+        with pytest.raises(StartFailed, match="is private in the sandbox; name a folder of the workspace"):
+            inside.run("true", cwd=cwd)
+
+
+def test_other_folders_of_the_machine_may_be_a_cwd(inside: Inside) -> None:
+    """What can be read inside can be worked in, and so can a folder of the workspace."""
+    (inside.workspace / "below").mkdir()
+    for cwd in ("/usr", str(inside.workspace / "below")):
+        assert inside.run("pwd", cwd=cwd).stdout.text() == f"{cwd}\n"
+
+
+def test_of_a_program_in_a_private_folder_the_file_alone_is_there(inside: Inside) -> None:
+    """Its neighbours are not, and a socket in its place is not brought along."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as other:
+        program = Path(other, "program")
+        program.write_text(f"#!/bin/sh\nls -A {other}\n")
+        program.chmod(0o755)
+        Path(other, "neighbour").touch()
+        assert inside.run("", argv=(str(program),)).stdout.text() == "program\n"
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(f"{other}/socket")
+            plain = Invocation((f"{other}/socket",), {}, str(inside.workspace), None, 1.0, 0.0)
+            enclosed, release = inside.sandbox.enclose(plain)
+            release()
+            assert f"{other}/socket" not in enclosed.argv[: enclosed.argv.index("--chdir")]
+
+
+def test_what_is_kept_in_memory_is_limited(inside: Inside) -> None:
+    """/dev cannot be written, its devices can; /dev/shm holds as much as a file may, whatever is in it."""
+    script = (
+        "echo x > /dev/null && touch /dev/here;"
+        "for n in 1 2 3; do head -c 900000 /dev/zero > /dev/shm/$n; done; cat /dev/shm/* | wc -c"
+    )
+    outcome = inside.run(script)
+    assert int(outcome.stdout.text()) <= LIMITS.file_bytes
+    said = outcome.stderr.text()
+    assert "/dev/here" in said
+    assert "Read-only file system" in said
+    assert "No space left on device" in said
 
 
 def test_there_is_no_network(inside: Inside) -> None:
@@ -192,8 +241,6 @@ def test_what_a_run_leaves_behind_ends_with_it(inside: Inside) -> None:
 
 def test_a_missing_interpreter_is_no_exit_code(inside: Inside) -> None:
     """What cannot be started is refused before bubblewrap would report it as its own failure."""
-    from subscribers.runtimes.spawn import StartFailed
-
     script = inside.workspace / "hook"
     script.write_text("#!/no/such/sh\n")
     script.chmod(0o755)
