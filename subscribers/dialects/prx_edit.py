@@ -17,6 +17,7 @@ from ..hooks.diagnostics import Diagnostic, quote
 from ..hooks.spec import HookSpec
 from . import prx_rules as rules
 from .findings import field_name
+from .json_depth import MAX_DEPTH, is_too_deep
 from .json_edit import Node, Splice, append_item, change_members, outline, remove_item, spliced, style_of
 from .json_text import BYTE_ORDER_MARK, JsonRefused, read_json
 from .nearest import nearest
@@ -24,6 +25,9 @@ from .prx_file import event_name, parse
 
 EMPTY: Final = b'{\n  "hooks": {}\n}\n'
 """The text of a file that is made for its first hook."""
+
+MAX_LISTED: Final = 1_024
+"""Events, and actions, of a file that can be edited: more than run, so that too many can be thinned out."""
 
 ACTION_FIELDS: Final = tuple(field.name for field in rules.FIELDS if field.name != "enabled")
 """What an action may say beside what is kept about it."""
@@ -121,18 +125,39 @@ def _unknown(name: str) -> Fault:
 def read_actions(text: bytes) -> list[Action]:
     """Every action of a file that is an object, in file order, those that do not run included.
 
-    Raises :class:`FileRefused` for a file of which nothing can be used.
+    Raises :class:`FileRefused` for a file of which nothing can be used, and for one with so much in it, or
+    so deep, that it cannot be edited.
     """
     hooks = _hooks(text)
     if hooks is None:
         raise FileRefused(parse(text, rules.FILE_NAME).diagnostics)
-    return [
+    _check_number("events", len(hooks))
+    _check_number("actions", sum(len(actions) for actions in hooks.values() if isinstance(actions, list)))
+    actions = [
         Action(At(key, index), event_name(key), content)
         for key, actions in hooks.items()
         if isinstance(actions, list)
         for index, content in enumerate(actions)
         if isinstance(content, dict)
     ]
+    for action in actions:
+        if is_too_deep(action.content):
+            field = field_name(("hooks", action.at.key, action.at.index))
+            message = f"the action is nested more than {MAX_DEPTH} levels deep"
+            raise _not_editable("too_deep", field, message, "remove what no hook needs")
+    return actions
+
+
+def _check_number(what: str, number: int) -> None:
+    if number > MAX_LISTED:
+        message = f"{number} {what} are more than {MAX_LISTED}"
+        raise _not_editable(
+            f"too_many_{what}", "hooks", message, f"leave at most {rules.MAX_ACTIONS} actions"
+        )
+
+
+def _not_editable(code: str, field: str, message: str, hint: str) -> FileRefused:
+    return FileRefused([Diagnostic("error", code, rules.FILE_NAME, None, None, field, message, hint)])
 
 
 def set_fields(text: bytes, changes: Mapping[At, Mapping[str, Any]]) -> bytes:
@@ -203,15 +228,17 @@ def remove_action(text: bytes, at: At) -> bytes:
 
 
 def check_file(text: bytes) -> None:
-    """Raise :class:`EditRefused` for a whole file in which the runtime would refuse anything."""
-    parsed = parse(text, rules.FILE_NAME)
-    faults = [
-        Fault(d.field or rules.FILE_NAME, d.code, _placed(d), d.hint)
-        for d in parsed.diagnostics
-        if d.severity == "error"
+    """Raise :class:`EditRefused` for a whole file in which the runtime or an edit would refuse anything."""
+    found: Sequence[Diagnostic] = [
+        d for d in parse(text, rules.FILE_NAME).diagnostics if d.severity == "error"
     ]
-    if faults:
-        raise EditRefused(faults)
+    if not found:
+        try:
+            read_actions(text)
+        except FileRefused as error:
+            found = error.diagnostics
+    if found:
+        raise EditRefused([Fault(d.field or rules.FILE_NAME, d.code, _placed(d), d.hint) for d in found])
 
 
 def fits(text: bytes) -> bool:

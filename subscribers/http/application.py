@@ -120,7 +120,11 @@ def _of_body(error: RequestValidationError) -> Problem:
         cause = broken.get("ctx", {}).get("error", "")
         position = _position(error.body, broken["loc"][-1])
         return Problem(
-            400, "not_json", f"the body is not JSON at {position}: {cause}", field="body", hint="send JSON"
+            400,
+            "not_json",
+            f"the body is not JSON that can be read, at {position}: {cause}",
+            field="body",
+            hint="send JSON",
         )
     return of_fields(
         422,

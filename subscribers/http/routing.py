@@ -1,10 +1,12 @@
 """How a request's body becomes JSON: by the parser that reads hook files and payloads.
 
-Python's own takes NaN and lone surrogates, which nothing behind it could write again.
+Python's own takes NaN and lone surrogates, which nothing behind it could write again; nor could it what is
+nested too deep.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -13,11 +15,17 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..dialects.json_depth import MAX_DEPTH, is_too_deep
+
 
 class _JsonRequest(Request):
     async def json(self) -> Any:
         """The body as a JSON value; raises json.JSONDecodeError, which the framework answers."""
-        return orjson.loads(await self.body())
+        body = await self.body()
+        value = orjson.loads(body)
+        if is_too_deep(value):
+            raise json.JSONDecodeError(f"nested more than {MAX_DEPTH} levels deep", body.decode(), 0)
+        return value
 
 
 class JsonRoute(APIRoute):

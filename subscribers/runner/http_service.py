@@ -235,6 +235,8 @@ def _look(store: HookStore) -> None:
         store.snapshot()
     except (FileRefused, StoreBusy, StoreUnusable) as error:
         log.debug("the hook file cannot be listed now", path=store.path, error=str(error))
+    except Exception as error:  # whatever is in a file, the service serves
+        _look_failed(store, error)
 
 
 def _look_failed(store: HookStore, error: Exception) -> None:

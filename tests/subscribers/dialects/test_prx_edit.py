@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from subscribers.dialects import prx_rules as rules
 from subscribers.dialects.prx_edit import (
     EMPTY,
+    MAX_LISTED,
     Action,
     At,
     EditRefused,
@@ -97,6 +98,34 @@ def test_a_file_that_the_runtime_refuses_cannot_be_edited(text: bytes) -> None:
         read_actions(text)
     assert parse(text, rules.FILE_NAME).refused
     assert caught.value.diagnostics == parse(text, rules.FILE_NAME).diagnostics
+
+
+@pytest.mark.parametrize(
+    "events,code,field",
+    [
+        ({"error": [{"command": "a"}] * (MAX_LISTED + 1)}, "too_many_actions", "hooks"),
+        ({"error": [1] * (MAX_LISTED + 1)}, "too_many_actions", "hooks"),
+        ({" " * number: [] for number in range(MAX_LISTED + 1)}, "too_many_events", "hooks"),
+        ({"error": [{}, {"mine": json.loads("[" * 250 + "]" * 250)}]}, "too_deep", "hooks.error[1]"),
+    ],
+)
+def test_a_file_with_more_than_can_be_edited_is_refused(events: Any, code: str, field: str) -> None:
+    """The runtime may read it, yet no edit begins; such a file is not written in place of another either."""
+    text = json.dumps({"hooks": events}).encode()
+    with pytest.raises(FileRefused) as caught:
+        read_actions(text)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.field) == (code, field)
+    with pytest.raises(EditRefused):
+        check_file(text)
+
+
+def test_what_is_deep_beside_the_actions_does_not_matter() -> None:
+    """Nobody writes it again."""
+    text = b'{"mine": ' + b"[" * 300 + b"]" * 300 + b', "hooks": {"error": [{"command": "a"}]}}'
+    (action,) = read_actions(text)
+    check_file(text)
+    assert set_fields(text, {action.at: {"enabled": False}}).startswith(b'{"mine": [[[')
 
 
 @given(st.text(max_size=30) | st.builds(json.dumps, st.dictionaries(st.text(max_size=5), st.integers())))

@@ -126,6 +126,7 @@ def test_every_fault_of_a_body_is_told(api: Scene) -> None:
         (b'{\n"event": NaN}', "line 2, column"),
         (b'{"event": "\\ud800"}', "line 1, column"),
         (b"\xff", "the body is not JSON"),
+        (b"[" * 201 + b"]" * 201, "nested more than 200 levels deep"),
     ],
 )
 def test_what_is_no_json_is_told_with_its_place(api: Scene, content: bytes, words: str) -> None:
@@ -134,6 +135,51 @@ def test_what_is_no_json_is_told_with_its_place(api: Scene, content: bytes, word
     answer = api.client.post("/api/hooks", content=content, headers=headers)
     assert api.problem(answer) == (400, "not_json", "body")
     assert words in answer.json()["detail"]
+
+
+def nested(levels: int) -> str:
+    """An array in an array, so many of them."""
+    return "[" * levels + "]" * levels
+
+
+@pytest.mark.parametrize("levels", [250, 300, 1_000])
+@pytest.mark.parametrize(
+    "method,path,body",
+    [
+        ("POST", "/api/hooks", '{"event": "error", "action": {"command": "ls", "args": %s}}'),
+        ("PUT", "/api/hooks", '{"hooks": {"error": [{"command": "ls", "args": %s}]}}'),
+        ("PUT", "/api/hooks/hook_01", '{"event": "error", "action": {"args": %s}}'),
+        ("POST", "/api/hooks/hook_01/test", '{"payload": {"a": %s}}'),
+        ("POST", "/api/events", '{"topic": "prx.x", "payload": {"a": %s}}'),
+    ],
+)
+def test_a_body_that_is_nested_too_deep_is_refused(
+    api: Scene, method: str, path: str, body: str, levels: int
+) -> None:
+    """Whichever call it is sent to: it could not be written again."""
+    api.client.post("/api/hooks", json=EVENT)
+    headers = {"content-type": "application/json"}
+    answer = api.client.request(method, path, content=body % nested(levels), headers=headers)
+    assert api.problem(answer) == (400, "not_json", "body")
+
+
+def test_what_is_less_deep_is_judged_as_ever(api: Scene) -> None:
+    """A payload goes to the hook, an argument that is no string is named."""
+    deep = orjson.loads(nested(150))
+    api.client.post("/api/hooks", json=EVENT)
+    answer = api.client.post("/api/hooks/hook_01/test", json={"payload": {"a": deep}})
+    assert answer.json()["envelope"]["payload"] == {"a": deep}
+    body = {"event": "error", "action": {"command": "ls", "args": deep}}
+    refused = api.client.post("/api/hooks", json=body)
+    assert api.problem(refused) == (422, "hook_refused", "action.args[0]")
+
+
+def test_a_file_that_is_nested_too_deep_is_told(api: Scene) -> None:
+    """409, as for any file that cannot be edited."""
+    api.write('{"hooks": {"error": [{"command": "ls", "mine": ' + nested(300) + "}]}}")
+    for answer in (api.client.get("/api/hooks"), api.client.post("/api/hooks", json=EVENT)):
+        assert api.problem(answer) == (409, "hooks_file_broken", "hooks.json")
+        assert answer.json()["errors"][0]["field"] == "hooks.error[0]"
 
 
 def test_what_is_not_there_is_404(api: Scene) -> None:
