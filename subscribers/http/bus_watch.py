@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from broker.client.tool import Tool
 from broker.logs import get_logger
 from broker.places import endpoints
 from broker.protocol.beacons import decode_beacon
-from broker.protocol.errors import BusError, ClosedError, DecodeError
+from broker.protocol.errors import BusError, DecodeError
 from broker.protocol.topics import BEACON_PREFIX
 
 from .metrics import Metrics
@@ -64,7 +65,9 @@ class BusWatch:
 
     def _watch(self) -> None:
         next_status = next_sweep = 0.0
-        while not self._stop.is_set():
+
+        def turn() -> None:
+            nonlocal next_status, next_sweep
             if self._beacons.poll(int(_TURN_SECONDS * 1_000)):
                 self._read_beacons()
             now = time.monotonic()
@@ -75,6 +78,18 @@ class BusWatch:
                 next_sweep = now + SWEEP_SECONDS
                 with self._metrics.lock:
                     self._metrics.tallies.forget(now)
+
+        self._repeat(turn)
+
+    def _repeat(self, turn: Callable[[], None]) -> None:
+        """Take turns until closed. One that fails is logged, and taken again."""
+        while not self._stop.is_set():
+            try:
+                turn()
+            except Exception as error:
+                if not self._stop.is_set():
+                    log.error("watching the bus failed", error=repr(error))
+                self._stop.wait(STATUS_SECONDS)
 
     def _read_beacons(self) -> None:
         with suppress(zmq.Again):
@@ -95,12 +110,13 @@ class BusWatch:
             self._metrics.tallies.take_status(status, time.monotonic())
 
     def _follow_runs(self) -> None:
-        with suppress(ClosedError):
-            while not self._stop.is_set():
-                for event in self._runs.batch(timeout=_TURN_SECONDS):
-                    with suppress(BusError):
-                        self._metrics.run(event.payload)
-                self._metrics.monitor_missed = self._runs.stats["missed"]
+        def turn() -> None:
+            for event in self._runs.batch(timeout=_TURN_SECONDS):
+                with suppress(BusError):
+                    self._metrics.run(event.payload)
+            self._metrics.monitor_missed = self._runs.stats["missed"]
+
+        self._repeat(turn)
 
 
 def ask_status(runtime_dir: str | os.PathLike[str]) -> dict[str, Any]:

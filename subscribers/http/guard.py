@@ -27,7 +27,7 @@ BODY_SECONDS: Final = 10.0
 """How long a sender may take for a body."""
 
 REQUESTS: Final = 256
-"""Requests that are answered at a time."""
+"""Requests with the token that are answered at a time; those for health are not counted."""
 
 OPEN_PATHS: Final = ("/healthz",)
 
@@ -62,24 +62,35 @@ class Guard:
                 self.answered[status] = self.answered.get(status, 0) + 1
             await send(message)
 
-        self._inside += 1
+        headers = Headers(scope=scope)
         try:
-            body = await self._admit(scope, receive)
+            self._check_names(headers)
+            if scope["path"] in OPEN_PATHS:  # whoever comes without a token brings no body and takes no place
+                await self._app(scope, _replaying(b"", receive), counting)
+                return
+            self._check_token(headers)
+            if self._inside >= REQUESTS:
+                raise Problem(503, "busy", f"{REQUESTS} requests are under way", headers={"retry-after": "1"})
         except Problem as problem:
             await problem.response()(scope, receive, counting)
-        else:
-            await self._app(scope, _replaying(body, receive), counting)
+            return
+        self._inside += 1
+        try:
+            await self._answer(scope, headers, receive, counting)
         finally:
             self._inside -= 1
 
-    async def _admit(self, scope: Scope, receive: Receive) -> bytes:
-        """The body of a request that may come in; raises :class:`Problem`."""
-        headers = Headers(scope=scope)
-        self._check_names(headers)
-        if self._inside > REQUESTS:
-            raise Problem(503, "busy", f"{REQUESTS} requests are under way", headers={"retry-after": "1"})
-        if scope["path"] not in OPEN_PATHS:
-            self._check_token(headers)
+    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Answer a request that was let in."""
+        try:
+            body = await self._read(headers, receive)
+        except Problem as problem:
+            await problem.response()(scope, receive, send)
+        else:
+            await self._app(scope, _replaying(body, receive), send)
+
+    async def _read(self, headers: Headers, receive: Receive) -> bytes:
+        """The body; raises :class:`Problem` for one that is too large, too slow, or no JSON by its header."""
         body = await _read_body(headers, receive)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and kind != "application/json":

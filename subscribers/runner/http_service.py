@@ -36,6 +36,7 @@ from ..http.application import build_application
 from ..http.blocking import Blocking
 from ..http.bus_api import BusApi, told_status
 from ..http.bus_watch import BusWatch, ask_status
+from ..http.connections import Connection
 from ..http.event_stream import CLIENTS, Streams
 from ..http.guard import Guard
 from ..http.hooks_api import HooksApi
@@ -187,7 +188,7 @@ class _Server(uvicorn.Server):
                 guard,
                 lifespan="off",
                 loop="asyncio",
-                http="h11",
+                http=Connection,
                 ws="none",
                 log_config=None,
                 log_level="critical",

@@ -138,6 +138,36 @@ def test_too_many_requests_at_a_time_are_refused(api: Scene, monkeypatch: pytest
     assert answer.headers["retry-after"] == "1"
 
 
+def test_a_full_house_is_told_to_those_with_the_token(api: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else takes a place, so the wrong ones hear that they are wrong, and health is told."""
+    monkeypatch.setattr(guard, "REQUESTS", 0)
+    answer = api.client.get("/api/hooks", headers={"authorization": "Bearer wrong"})
+    assert api.problem(answer) == (401, "wrong_token", "Authorization")
+    assert api.problem(api.client.get("/healthz")) == (503, "no_bus", None)
+
+
+def test_health_waits_for_no_body(api: Scene) -> None:
+    """It is asked without a token, and whoever has none keeps nothing waiting."""
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/healthz",
+        "raw_path": b"/healthz",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:16831"), (b"content-length", b"5")],
+    }
+    told: list[Message] = []
+
+    async def receive() -> Message:
+        raise AssertionError("nothing is read")
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    asyncio.run(api.app(scope, receive, send))
+    assert told[0]["status"] == 503
+
+
 def test_answers_are_counted(api: Scene) -> None:
     """By status, refused ones too."""
     api.client.get("/api/hooks")
