@@ -90,17 +90,48 @@ class Action(NamedTuple):
 
 
 def check_action(event: str, action: Mapping[str, Any]) -> HookSpec:
-    """What the runtime makes of an action; raises :class:`EditRefused` for what it would not run.
+    """What the runtime makes of an action that is to be written; raises :class:`EditRefused` otherwise.
 
     Stricter than a file in two things that would silently not happen: a blocked variable and an unknown key.
     """
     faults = [_unknown(name) for name in action if name not in ACTION_FIELDS]
     known = {name: value for name, value in action.items() if name in ACTION_FIELDS}
-    text = orjson.dumps({"hooks": {event: [known]}})
+    parsed = parse(orjson.dumps({"hooks": {event: [known]}}), rules.FILE_NAME)
+    faults += _faults(parsed.diagnostics, event, ("blocked_env",))
+    if faults:
+        raise EditRefused(faults)
+    return parsed.specs[0]
+
+
+def spec_of(text: bytes, action: Action) -> HookSpec:
+    """What the runtime makes of an action of the file ``text``, as if it were enabled.
+
+    What the file says for all actions holds, and what is only remarked upon runs. Raises
+    :class:`EditRefused` for an action that the runtime does not run.
+    """
+    timeout = read_json(text.removeprefix(BYTE_ORDER_MARK)).get("timeout_ms")
+    enabled = {
+        name: value
+        for name, value in action.content.items()
+        if not (name == "enabled" and isinstance(value, bool))
+    }
+    whole = {
+        "timeout_ms": timeout if isinstance(timeout, int | float) else None,
+        "hooks": {action.event: [enabled]},
+    }
+    parsed = parse(orjson.dumps(whole), rules.FILE_NAME)
+    faults = _faults(parsed.diagnostics, action.event)
+    if faults:
+        raise EditRefused(faults)
+    return parsed.specs[0]
+
+
+def _faults(found: Sequence[Diagnostic], event: str, also: Collection[str] = ()) -> list[Fault]:
+    """The errors, and the warnings ``also``, that a file with one action of ``event`` gave."""
     event_field, action_field = field_name(("hooks", event)), field_name(("hooks", event, 0))
-    parsed = parse(text, rules.FILE_NAME)
-    for diagnostic in parsed.diagnostics:
-        if diagnostic.severity == "error" or diagnostic.code == "blocked_env":
+    faults = []
+    for diagnostic in found:
+        if diagnostic.severity == "error" or diagnostic.code in also:
             field = diagnostic.field or rules.FILE_NAME
             if field.startswith(action_field):
                 field = "action" + field.removeprefix(action_field)
@@ -108,9 +139,7 @@ def check_action(event: str, action: Mapping[str, Any]) -> HookSpec:
                 field = "event"
             message = diagnostic.message.removesuffix("; the action runs without it")
             faults.append(Fault(field, diagnostic.code, message, diagnostic.hint))
-    if faults:
-        raise EditRefused(faults)
-    return parsed.specs[0]
+    return faults
 
 
 def _unknown(name: str) -> Fault:

@@ -72,8 +72,7 @@ class HooksApi:
     async def test(self, name: str, body: TestBody) -> Response:
         """Run a hook once and tell how it ended."""
         store = self.store
-        hook = await self.edits.run(lambda: store.get(name))
-        spec = await self.edits.run(lambda: store.spec(hook))
+        hook, spec = await self.edits.run(lambda: store.spec(name))
         payload = samples.sample(hook.event) if body.payload is None else body.payload
         view = EventView(
             event=spec.event,

@@ -36,6 +36,7 @@ from ..dialects.prx_edit import (
     remove_action,
     replace_action,
     set_fields,
+    spec_of,
 )
 from ..dialects.prx_ids import Known, Ledger, identify
 from ..hooks.spec import HookSpec
@@ -137,11 +138,7 @@ class HookStore:
         with self._seen_lock:
             if self._seen is not None and self._seen.etag == file_etag(text):
                 return self._seen
-        with self._recognising():
-            current = self._current()
-            if current.etag != ABSENT:  # a file that is away for a moment takes no ids with it
-                self._keep(current.ledger)
-            return self._remember(current.actions, current.ledger, current.etag)
+        return self._look()[1]
 
     def get(self, name: str) -> Hook:
         """One hook. Raises HookMissing and what :meth:`snapshot` raises."""
@@ -150,9 +147,14 @@ class HookStore:
                 return hook
         raise HookMissing(f"there is no hook {name!r}")
 
-    def spec(self, hook: Hook) -> HookSpec:
-        """What the runtime makes of a hook, disabled or not. Raises EditRefused where it would not run it."""
-        return self._checked(hook.event, hook.action)
+    def spec(self, name: str) -> tuple[Hook, HookSpec]:
+        """A hook and what the runtime makes of it, disabled or not.
+
+        Raises EditRefused where the runtime would not run it, HookMissing and what :meth:`snapshot` raises.
+        """
+        current, _ = self._look()
+        action, known = current.find(name)
+        return hook_of(action, known), self._resolvable(spec_of(current.text, action))
 
     # -- editing ------------------------------------------------------------------------------
 
@@ -270,6 +272,14 @@ class HookStore:
 
     # -- parts --------------------------------------------------------------------------------
 
+    def _look(self) -> tuple[_Current, Snapshot]:
+        """The file as it is now, and what is kept of it."""
+        with self._recognising():
+            current = self._current()
+            if current.etag != ABSENT:  # a file that is away for a moment takes no ids with it
+                self._keep(current.ledger)
+            return current, self._remember(current.actions, current.ledger, current.etag)
+
     def _edit_one(self, edit: Callable[[_Current], _Edited]) -> Hook:
         snapshot, name = self._edit(edit)
         return next(hook for hook in snapshot.hooks if hook.id == name)
@@ -290,7 +300,10 @@ class HookStore:
         raise StoreBusy(f"{self.path} is saved all the time by another program; nothing was changed")
 
     def _checked(self, event: str, action: Mapping[str, Any]) -> HookSpec:
-        spec = check_action(event, action)
+        return self._resolvable(check_action(event, action))
+
+    def _resolvable(self, spec: HookSpec) -> HookSpec:
+        """The spec, if its program is where it says. Raises EditRefused."""
         found = resolve.resolve(spec, self.workspace, self._prxbus_folder)
         if isinstance(found, resolve.Unresolved) and resolve.SEVERITIES[found.code] == "error":
             raise EditRefused([Fault(f"action.{found.field}", found.code, found.message, found.hint)])

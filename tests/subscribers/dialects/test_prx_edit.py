@@ -26,6 +26,7 @@ from subscribers.dialects.prx_edit import (
     remove_action,
     replace_action,
     set_fields,
+    spec_of,
 )
 from subscribers.dialects.prx_file import parse
 
@@ -238,6 +239,44 @@ def test_every_fault_is_told_with_its_field(
 ) -> None:
     """What the runtime would refuse or leave out is refused, all of it at once, by the field's name."""
     assert refused(check_action, event, action) == faults
+
+
+@pytest.mark.parametrize(
+    "beside,action",
+    [
+        ({}, {"command": "a"}),
+        ({"timeout_ms": 1_500}, {"command": "a"}),
+        ({"timeout_ms": 1_500}, {"command": "a", "timeout_ms": 20}),
+        ({"timeout_ms": "soon"}, {"command": "a", "mine": 1}),
+        ({"timeout_ms": -1}, {"command": "a", "env": {"PATH": "x", "A": "1"}}),
+    ],
+)
+def test_a_hook_of_a_file_is_what_the_runtime_makes_of_it(
+    beside: dict[str, Any], action: dict[str, Any]
+) -> None:
+    """With the file's own timeout and without what is only remarked upon; also where it is disabled."""
+    text = json.dumps({**beside, "hooks": {"error": [action]}}).encode()
+    (expected,) = parse(text, rules.FILE_NAME).specs
+    for enabled in ({}, {"enabled": True}, {"enabled": False}, {"enabled": None}):
+        text = json.dumps({**beside, "hooks": {"error": [{**action, **enabled}]}}).encode()
+        (found,) = read_actions(text)
+        assert spec_of(text, found) == expected
+
+
+@pytest.mark.parametrize(
+    "event,action,fault",
+    [
+        ("error", {"command": "a|b"}, ("action.command", "metacharacter")),
+        ("error", {"command": "a", "enabled": "yes"}, ("action.enabled", "wrong_type")),
+        ("eror", {"command": "a"}, ("event", "unknown_event")),
+    ],
+)
+def test_a_hook_that_does_not_run_is_refused(
+    event: str, action: dict[str, Any], fault: tuple[str, str]
+) -> None:
+    """With the runtime's reasons."""
+    text = json.dumps({"hooks": {event: [action]}}).encode()
+    assert refused(spec_of, text, read_actions(text)[0]) == [fault]
 
 
 def test_a_good_action_is_what_the_runtime_makes_of_it() -> None:

@@ -292,6 +292,15 @@ def test_a_test_runs_the_hook_on_a_sample(api: Scene) -> None:
     }
 
 
+def test_a_test_runs_what_the_runtime_runs(api: Scene) -> None:
+    """With the timeout of the file, and without a variable that no hook may set."""
+    action = {"command": "ls", "env": {"PATH": "x", "A": "1"}, "enabled": False}
+    api.write({"timeout_ms": 1_500, "hooks": {"error": [action]}})
+    assert api.client.post("/api/hooks/hook_01/test").status_code == 200
+    ((spec, _),) = api.trial.asked
+    assert (spec.timeout_s, spec.env) == (1.5, {"A": "1"})
+
+
 def test_a_test_can_bring_its_own_event(api: Scene) -> None:
     """Payload and session are the caller's then."""
     api.client.post("/api/hooks", json=EVENT)

@@ -114,7 +114,8 @@ def test_the_life_of_a_hook(store: HookStore, workspace: Path) -> None:
     assert hook == ("hook_01", "llm_response", LS, True, TODAY, TODAY)
     assert stat.S_IMODE((workspace / "hooks.json").stat().st_mode) == 0o600
     assert store.get("hook_01") == hook
-    assert store.spec(hook).args == ("-l",)
+    found, spec = store.spec("hook_01")
+    assert (found, spec.args) == (hook, ("-l",))
     changed = store.replace("hook_01", "error", {"command": "true"}, False)
     assert (changed.event, changed.action, changed.enabled) == ("error", {"command": "true"}, False)
     assert store.toggle("hook_01").enabled
