@@ -301,3 +301,11 @@ def test_nobody_can_tell_how_an_event_travelled(
         accounts = reader.accounting
         results.append((seen, reader.received, accounts.missed, accounts.late, reader.refused))
     assert results[0] == results[1]
+
+
+def test_a_batch_that_is_there_is_kept() -> None:
+    """Whoever begins a batch when a signal handler has just begun one joins that."""
+    gathering, stream = deep(numbers())
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 1)
+    gathering.begin(stream, 0, 2)
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, 2) == GATHERED
