@@ -20,6 +20,7 @@ from typing import Any, Literal, Self
 from ..protocol.errors import ClosedError
 from ..protocol.events import Event
 from . import options, publisher, subscriber
+from .outlet import PATIENCE_SECONDS
 
 
 class Publisher:
@@ -119,9 +120,9 @@ class Publisher:
         else:  # published by a thread
             self._loop.call_soon_threadsafe(self._flush)
 
-    def _flush(self) -> None:
+    def _flush(self, pause: float = options.ROOM_SECONDS) -> None:
         if self._publisher is not None and not self._publisher.flush():
-            self._loop.call_later(options.ROOM_SECONDS, self._flush)
+            self._loop.call_later(pause, self._flush, min(2 * pause, PATIENCE_SECONDS))
 
     def _opened(self) -> publisher.Publisher:
         if self._publisher is None:
@@ -180,6 +181,9 @@ class Subscriber:
                     events = opened.batch(max_events, timeout=0)
                     if events:
                         return events
+                    if not opened.emptied:  # none was wanted; the descriptor will not tell of the rest
+                        await asyncio.sleep(0)
+                        continue
                     with suppress(TimeoutError):  # look at least so often: probes and close need it
                         async with asyncio.timeout(subscriber.SLICE_SECONDS):
                             await self._readable.wait()

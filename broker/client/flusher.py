@@ -21,8 +21,11 @@ QUIET_LOOKS: Final = 10
 class Gatherer(Protocol):
     """Whose bursts they are."""
 
-    def look(self) -> bool:
-        """Send what is left if the burst is over; false when its publisher is closed."""
+    def look(self) -> float | None:
+        """Send what is left if the burst is over; seconds to the next look, None when the owner is closed.
+
+        It waits for nothing and nobody longer than a moment.
+        """
 
 
 class Flusher:
@@ -52,16 +55,16 @@ class Flusher:
             self._awake.set()
 
     def close(self, timeout: float = 2.0) -> None:
-        """End the thread: its owner's looks answer false from now on. Not for a holder of that lock."""
+        """End the thread: its owner's looks answer None from now on."""
         self._awake.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout)
 
     def _run(self) -> None:
-        while True:
+        pause: float | None = LOOK_SECONDS
+        while pause is not None:
             self._awake.wait()
-            time.sleep(LOOK_SECONDS)
+            time.sleep(pause)
             owner = self._owner()
-            if owner is None or not owner.look():
-                return
+            pause = None if owner is None else owner.look()
             del owner

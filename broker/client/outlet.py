@@ -19,13 +19,16 @@ import zmq
 from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.errors import QueueFull
 from ..protocol.events import Names, event_frame, payload_header
-from .core.batching import ALONE, FIRST, TURN, Gathering
+from .core.batching import ALONE, FIRST, TURN, Batch, Gathering
 from .core.numbering import Numbering, Stream
-from .flusher import Flusher
+from .flusher import LOOK_SECONDS, Flusher
 from .options import ROOM_SECONDS, OnFull
 from .sockets import LINGER_MS, publisher_socket
 
 NOBLOCK: Final = zmq.NOBLOCK
+
+PATIENCE_SECONDS: Final = 0.05
+"""Longest pause between two tries to send what found no room, and longest wait of a look for the lock."""
 
 
 class Outlet:
@@ -51,23 +54,24 @@ class Outlet:
         self._closed = False
         self._flusher: Flusher | None = None
         self._on_tail: Callable[[], object] | None = None
+        self._retry_s = LOOK_SECONDS
 
     def deliver(self, verdict: int, stream: Stream, depth: int, names: Names, body: bytes, size: int) -> bool:
         """Do what :meth:`Gathering.offer` has answered for an event; whether it was taken."""
         gathering = self.gathering
-        if verdict == FIRST:
-            self._look_after_tail()
-            return True
-        if gathering.rows and not self.flush():
-            return self._without_room(stream, depth, names, payload_header(size) + body)
-        now_ns = time_ns()
-        if verdict == TURN:
-            gathering.begin(stream, depth, now_ns)
-            verdict = gathering.offer(stream, depth, names, body, size, now_ns)
+        while verdict != ALONE:
             if verdict == FIRST:
                 self._look_after_tail()
+            if verdict != TURN:
                 return True
-        assert verdict == ALONE, verdict
+            if not self.flush():
+                return self._without_room(stream, depth, names, payload_header(size) + body)
+            now_ns = time_ns()
+            gathering.begin(stream, depth, now_ns)
+            verdict = gathering.offer(stream, depth, names, body, size, now_ns)
+        if not self.flush():
+            return self._without_room(stream, depth, names, payload_header(size) + body)
+        now_ns = time_ns()
         stream.sequence = sequence = stream.sequence + 1
         if sequence == 1:
             stream.first_time = now_ns
@@ -92,16 +96,17 @@ class Outlet:
 
     def flush(self) -> bool:
         """Send what is gathered; false when there is no room for it, or the broker drains."""
-        if not self.gathering.rows:
-            return True
         if self.held:
-            return False
+            return self.gathering.batch is None
+        batch = self.gathering.take()  # before it is packed: an interrupt must not send it twice
+        if batch is None:
+            return True
         try:
-            self._send(self.gathering.frame(), NOBLOCK)
+            self._send(batch.frame(), NOBLOCK)
         except zmq.ZMQError as error:
+            self._keep(batch)
             self._refuse_other(error)
             return False
-        self.gathering.sent()
         return True
 
     def beacon(self, beacon: Beacon, numbering: Numbering) -> None:
@@ -121,29 +126,36 @@ class Outlet:
         """
         self._on_tail = call
 
-    def look(self) -> bool:
+    def look(self) -> float | None:
         """See :class:`broker.client.flusher.Gatherer`."""
-        with self.lock:
+        if not self.lock.acquire(timeout=PATIENCE_SECONDS):
+            return None if self._closed else LOOK_SECONDS
+        try:
             if self._closed:
-                return False
+                return None
             if self.gathering.over(time_ns()):
-                self.flush()
-            elif not self.gathering.rows and self._flusher is not None:
+                self._retry_s = LOOK_SECONDS if self.flush() else min(2 * self._retry_s, PATIENCE_SECONDS)
+                return self._retry_s
+            if self.gathering.batch is None and self._flusher is not None:
                 self._flusher.rest()
-            return True
+            return LOOK_SECONDS
+        finally:
+            self.lock.release()
 
     def abandon(self) -> None:
         """A forked child forgets what its parent has gathered."""
-        self.gathering.sent()
+        self.gathering.take()
 
     def close(self, last_words: Callable[[], list[bytes]]) -> None:
         """Send what is gathered, within a second, and ``last_words`` after it; then end."""
+        self.gathering.allowed = False
         self._closing.set()
         deadline = time.monotonic() + LINGER_MS / 1000
         while not self.flush() and not self.held and time.monotonic() < deadline:
             self._pause()
-        self.dropped_full += len(self.gathering.rows)
-        self.gathering.sent()
+        given_up = self.gathering.take()
+        if given_up is not None:
+            self.dropped_full += given_up.count
         try:
             for frame in last_words():
                 self._send(frame, NOBLOCK)
@@ -158,12 +170,22 @@ class Outlet:
             self._flusher.close()
 
     def _look_after_tail(self) -> None:
-        if self._on_tail is not None:
-            self._on_tail()
-        elif self._flusher is None:
-            self._flusher = Flusher(self)
+        try:
+            if self._on_tail is not None:
+                self._on_tail()
+            elif self._flusher is None:
+                self._flusher = Flusher(self)
+            else:
+                self._flusher.wake()
+        except RuntimeError:  # no thread can be started, or the loop is closed: the process ends
+            self.flush()
+
+    def _keep(self, batch: Batch) -> None:
+        """A batch that found no room goes next; a signal handler's may have taken its place."""
+        if self.gathering.batch is None:
+            self.gathering.batch = batch
         else:
-            self._flusher.wake()
+            self.dropped_full += batch.count
 
     def _try(self, stream: Stream, depth: int, names: Names, content: bytes) -> bool:
         frame = number(stream, depth, names, content)

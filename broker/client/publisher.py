@@ -103,7 +103,6 @@ class Publisher(Closing):
         self._pid = os.getpid()
         self._outlet = Outlet(addresses.ingress, on_full, block_seconds, self._check_usable)
         self._lock = self._outlet.lock
-        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._offer = self._outlet.gathering.offer
         self._descriptor = int(self._outlet.socket.fd)
         self._answered = threading.Event()  # set when the broker has welcomed or refused us
@@ -179,22 +178,22 @@ class Publisher(Closing):
         size = len(body)
         if retain or size > SHORT or not self.ready:  # not ready: no bus yet, draining, closed or forked
             return self._publish_slowly(stream, level, names, body, retain)
-        self._acquire()  # not "with": that costs three times as much
-        try:
+        with self._lock:
             if stream.retired:
                 stream = self._open(topic)
             verdict = self._offer(stream, level, names, body, size, time_ns())
             if verdict == GATHERED:
                 return True
             return self._outlet.deliver(verdict, stream, level, names, body, size)
-        finally:
-            self._release()
 
     def flush(self) -> bool:
         """Hand what was gathered in a burst to libzmq now; false when its queue has no room for it.
 
         Nobody has to call it: the end of a burst is sent within a millisecond or two by itself.
+        Raises :class:`ForkedError`.
         """
+        if os.getpid() != self._pid:  # the lock may have been held at the fork
+            raise ForkedError(_FORKED)
         with self._lock:
             return self._closed or self._outlet.flush()
 
@@ -232,7 +231,8 @@ class Publisher(Closing):
         """Every counter of this publisher.
 
         ``published`` (numbered and handed over), ``dropped_absent`` (no bus, or it was draining),
-        ``dropped_full``, ``over_depth``, ``claims`` (payloads that went to the spool) and
+        ``dropped_full`` (no room; also what was gathered, and so numbered, and found none until the end),
+        ``over_depth``, ``claims`` (payloads that went to the spool) and
         ``unanswered`` (control requests without a reply).
         """
         return {
@@ -257,9 +257,10 @@ class Publisher(Closing):
             return
         forget(self)
         last_words: list[bytes] = []
+        ready = self.ready  # a welcome that comes while we wait for room makes a closed publisher unready
 
         def farewell() -> list[bytes]:
-            if self.ready:
+            if ready:
                 last_words.extend(encode_beacons(self._numbering.beacon(everything=True, closing=True)))
             return last_words
 
@@ -369,7 +370,7 @@ class Publisher(Closing):
         self.ready = whole and self._refusal is None and not self._outlet.held and not self._closed
 
     def _gather(self, allowed: bool) -> None:
-        self._outlet.gathering.allowed = allowed
+        self._outlet.gathering.allowed = allowed and not self._closed
         if not allowed:
             self._outlet.flush()
 
@@ -418,6 +419,8 @@ class Publisher(Closing):
         self, stream: Stream, level: int, names: Names, content: bytes, *, retain: bool, timeout: float
     ) -> Pending:
         with self._lock:
+            if stream.retired:
+                stream = self._open(stream.topic)
             self._outlet.flush()  # so that it overtakes no more than it must
             frame = number(stream, level, names, content)
             try:
@@ -445,6 +448,8 @@ class Publisher(Closing):
                 return False
             return True
         with self._lock:
+            if stream.retired:
+                stream = self._open(stream.topic)
             return self._outlet.transmit(stream, level, names, content)
 
 

@@ -64,7 +64,8 @@ class Subscriber(Closing):
     :class:`BusUnreachable`.
 
     Iterating yields events for ever; it ends when the subscriber is closed. Safe to use from many
-    threads (each event goes to one of them); not across a fork.
+    threads (each event goes to one of them); not across a fork. ``emptied`` says whether the latest look
+    left nothing unread.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Subscriber(Closing):
         self._lock = threading.RLock()  # a signal handler may close us in the middle of a wait
         self._inside = False
         self._emptied = False
+        self.emptied = False
         self._away = 0
         self._lag_ns = 0
         self._unread_since_ns = 0  # when the link's thread first saw events that nobody takes; 0: none
@@ -279,6 +281,7 @@ class Subscriber(Closing):
     def _take(self, max_events: int, deadline: float | None) -> list[Event]:
         """Read what is there, or else wait for one slice or until ``deadline`` and read what has come."""
         frames: list[bytes] = []
+        self.emptied = False
         most = min(FRAMES, max(1, max_events // self._per_frame))
         if self._emptied or not self._drain(frames, most):
             self._emptied = False
@@ -302,7 +305,7 @@ class Subscriber(Closing):
             for _ in range(most):
                 append(receive(zmq.NOBLOCK))
         except zmq.Again:
-            self._emptied = True  # the next look need not ask again before it waits
+            self._emptied = self.emptied = True  # the next look need not ask again before it waits
         return bool(frames)
 
     def _wait(self, frames: list[bytes], deadline: float | None) -> bool:
@@ -323,6 +326,7 @@ class Subscriber(Closing):
             else:
                 frames.append(self._receive(zmq.NOBLOCK))
         except zmq.Again:
+            self.emptied = True
             if self._inbox is not None:
                 self._probe(time.monotonic())
             return False

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from ...protocol.batches import batch_opening
-from ...protocol.events import MAX_TIME, Event
-from ...protocol.limits import BATCH_EVENTS, PAYLOAD_BYTES
+from ...protocol.events import MAX_SEQUENCE, MAX_TIME, Event
+from ...protocol.limits import BATCH_EVENTS, FRAME_BYTES, PAYLOAD_BYTES
 from ...protocol.topics import namespace
 from .accounting import Stream
 
@@ -61,15 +61,16 @@ class BatchReader:
 
     def __init__(self) -> None:
         self.overdelivered = 0
-        self._proper: set[str | None] = {None}
+        self._sessions: set[str | None] = {None}
+        self._causes: set[str | None] = {None}
 
     def learn(self, events: Iterable[Event]) -> None:
         """Names that the careful way has found proper need not be looked at again."""
         for event in events:
-            if len(self._proper) >= NAMES:
-                self._proper = {None}
-            self._proper.add(event.session_id)
-            self._proper.add(event.caused_by)
+            if len(self._sessions) + len(self._causes) >= NAMES:
+                self._sessions, self._causes = {None}, {None}
+            self._sessions.add(event.session_id)
+            self._causes.add(event.caused_by)
 
     def read(self, lane: BatchLane, frame: bytes) -> list[Event] | None:
         """The wanted events of a frame that opens as ``lane`` does; None when it needs care.
@@ -82,7 +83,7 @@ class BatchReader:
                 return []
             rows = msgpack.unpackb(memoryview(frame)[len(lane.opening) :], use_list=False)
             columns = tuple(zip(*rows, strict=True))
-            if len(columns) != 6 or len(rows) > BATCH_EVENTS:
+            if len(columns) != 6 or len(rows) > BATCH_EVENTS or len(frame) > FRAME_BYTES:
                 return None
             return self._events(lane, columns)
         except Exception:  # of many kinds, for malformed bytes and for values that are no names or numbers
@@ -93,9 +94,11 @@ class BatchReader:
         if (
             {*map(type, indices), *map(type, sequences), *map(type, times)} != {int}
             or {*map(type, contents)} != {bytes}
-            or not self._proper.issuperset(sessions)
-            or not self._proper.issuperset(causes)
+            or not self._sessions.issuperset(sessions)
+            or not self._causes.issuperset(causes)
             or min(indices) < 0
+            or min(sequences) < 1
+            or max(sequences) > MAX_SEQUENCE
             or min(times) < 0
             or max(times) > MAX_TIME
             or max(map(len, contents)) > PAYLOAD_BYTES
@@ -131,7 +134,7 @@ class BatchReader:
         streams = lane.streams
         for index in {*indices}:
             stream = streams[index]
-            if stream is None:
+            if stream is None or stream.last < 0:  # not met yet, or no longer kept
                 return False
             last[index] = stream.last
         if len(last) == 1:

@@ -47,8 +47,8 @@ GATHERED: Final = 0
 FIRST: Final = 1
 ALONE: Final = 2
 TURN: Final = 3
-"""Answers of :meth:`Gathering.offer`: taken; taken as the first of its frame; send it alone; send what is
-gathered, and :meth:`Gathering.begin` another frame for it.
+"""Answers of :meth:`Gathering.offer`: taken; taken as the first of its batch; send it alone; send what is
+gathered, and :meth:`Gathering.begin` another batch for it.
 """
 
 
@@ -87,22 +87,45 @@ class Channel:
         return known
 
 
-class Gathering:
-    """The events that one publisher has gathered and not sent yet.
+Row = tuple[int, int, int, str | None, str | None, bytes]
 
-    ``allowed`` says whether events may be gathered at all: only while every subscriber reads batches.
-    ``rows`` are the events of the open frame. Times are ns since the epoch.
+
+class Batch:
+    """One frame of events in the making: those of ``channel`` at ``depth``, begun at ``begun_ns``.
+
+    ``count`` is how many there are, ``used`` how many bytes they take at most.
     """
 
-    __slots__ = ("_begun_ns", "_channel", "_depth", "_last_ns", "_run", "_used", "allowed", "rows")
+    __slots__ = ("begun_ns", "channel", "count", "depth", "rows", "used")
+
+    def __init__(self, channel: Channel, depth: int, now_ns: int) -> None:
+        self.channel = channel
+        self.depth = depth
+        self.begun_ns = now_ns
+        self.used = len(channel.opening(depth))
+        self.count = 0
+        self.rows: list[Row] = []
+
+    def frame(self) -> bytes:
+        """The frame, of at least one event."""
+        return self.channel.opening(self.depth) + pack_rows(self.rows)
+
+
+class Gathering:
+    """The events that one publisher has gathered and not sent yet: those of ``batch``, if there is one.
+
+    ``allowed`` says whether events may be gathered at all: only while every subscriber reads batches.
+    Times are ns since the epoch.
+
+    A signal handler may publish between any two calls that this code makes. What it does stays whole
+    because a batch is taken before it is packed, and an event joins it without a call in between.
+    """
+
+    __slots__ = ("_last_ns", "_run", "allowed", "batch")
 
     def __init__(self) -> None:
         self.allowed = False
-        self.rows: list[tuple[int, int, int, str | None, str | None, bytes]] = []
-        self._channel: Channel | None = None
-        self._depth = 0
-        self._used = 0
-        self._begun_ns = 0
+        self.batch: Batch | None = None
         self._last_ns = 0
         self._run = 0
 
@@ -120,46 +143,48 @@ class Gathering:
             return ALONE
         if size >= LARGE_BYTES or not self.allowed:
             return ALONE
-        rows, used = self.rows, self._used + size + names.cost
-        number = len(rows)
+        batch = self.batch
+        if batch is None:
+            return TURN
+        used = batch.used + size + names.cost
+        if stream.channel is not batch.channel or depth != batch.depth:
+            if batch.count < 2:  # they take turns: there is nothing to gather
+                self._run = 0
+                return ALONE
+            return TURN
         if (
             used > GATHERED_BYTES
-            or number >= GATHERED_EVENTS
-            or stream.channel is not self._channel
-            or depth != self._depth
-            or now_ns - self._begun_ns > AGE_NS
+            or batch.count >= GATHERED_EVENTS
+            or not -AGE_NS <= now_ns - batch.begun_ns <= AGE_NS
         ):
             return TURN
-        self._used = used
         self._run = DEEP
+        batch.used = used
+        batch.count = count = batch.count + 1
         stream.sequence = sequence = stream.sequence + 1
         if sequence == 1:
             stream.first_time = now_ns
-        rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
-        return GATHERED if number else FIRST
+        batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
+        return FIRST if count == 1 else GATHERED
 
     def begin(self, stream: Stream, depth: int, now_ns: int) -> None:
-        """Open another frame, for events of the channel of ``stream`` at ``depth``; nothing is gathered."""
-        self.rows = []
-        self._channel = stream.channel
-        self._depth = depth
-        self._used = len(stream.channel.opening(depth))
-        self._begun_ns = self._last_ns = now_ns
+        """Open a batch for events of the channel of ``stream`` at ``depth``, unless there is one by now."""
+        batch = Batch(stream.channel, depth, now_ns)
+        if self.batch is None:
+            self.batch = batch
+        self._last_ns = now_ns
+
+    def take(self) -> Batch | None:
+        """What is gathered, which is no longer: to be sent; None when there is nothing."""
+        batch = self.batch
+        self.batch = None
+        return batch if batch is not None and batch.rows else None
 
     def alone(self, now_ns: int) -> None:
         """An event has been sent by itself; the time that took is not a pause of the caller's."""
         self._last_ns = now_ns
 
     def over(self, now_ns: int) -> bool:
-        """Whether something is gathered and the burst has ended."""
-        return bool(self.rows) and now_ns - self._last_ns > QUIET_NS
-
-    def frame(self) -> bytes:
-        """The frame of what is gathered (there is something)."""
-        assert self._channel is not None
-        return self._channel.opening(self._depth) + pack_rows(self.rows)
-
-    def sent(self) -> None:
-        """What was gathered has been sent, or is given up; the next event begins another frame."""
-        self.rows = []
-        self._channel = None
+        """Whether something is gathered and the burst has ended (or the clock was set back)."""
+        batch = self.batch
+        return batch is not None and batch.count > 0 and not 0 <= now_ns - self._last_ns <= QUIET_NS

@@ -27,12 +27,19 @@ from ...protocol.events import (
     event_names,
     split_key,
 )
+from ...protocol.limits import BATCH_TOPICS
 from ...protocol.topics import BEACON_PREFIX, DEPTH_BYTES, INBOX_PREFIX, WELCOME, Pattern
 from .accounting import FORGOTTEN, Accounting, Stream
 from .batch_reading import BatchLane, BatchReader, lane_opening
 
 LANES: Final = 16_384
 """Lanes, and unwanted keys, that a reader remembers; beyond that it starts again."""
+
+BATCH_LANES: Final = 1_024
+"""Pairs of channel and publisher whose batches a reader remembers; beyond that it starts again."""
+
+OPENINGS: Final = 4
+"""Ways in which the batches of such a pair may open: a publisher has a new one when its table is full."""
 
 _HEAD: Final = 22
 """Bytes from a key's NUL to the sequence, in the layout that our own publishers write."""
@@ -115,7 +122,7 @@ class Reader:
         self._load_claim = load_claim
         self._lanes: dict[bytes, Lane] = {}
         self._batches = BatchReader()
-        self._batch_lanes: dict[bytes, BatchLane] = {}
+        self._batch_lanes: dict[bytes, list[BatchLane]] = {}
         self._unwanted: set[bytes] = set()
         self._retained: set[str] = set()
 
@@ -139,7 +146,7 @@ class Reader:
                 lane = lanes.get(frame[: frame.find(b"\0") + _HEAD])
                 if lane is None:
                     self._read(frame, events, now_ns)
-                    head = _NO_LANE.head  # what was read may have changed the lanes
+                    head, stream = _NO_LANE.head, _NO_LANE.stream  # what was read may have changed the lanes
                     continue
                 head, skip, unpack, middle, start, stream, topic, depth, publisher, session, source, cause = (
                     lane
@@ -161,7 +168,7 @@ class Reader:
                 append(_NEW(Event, fields))
             else:
                 self._read(frame, events, now_ns)
-                head = _NO_LANE.head
+                head, stream = _NO_LANE.head, _NO_LANE.stream
         if self._retained:
             events = self._without_repeats(events)
         self.received += len(events)
@@ -210,12 +217,12 @@ class Reader:
 
     def _read_batch(self, frame: bytes, events: list[Event], now_ns: int) -> None:
         head = frame[: frame.find(b"\0") + _BATCH_HEAD]
-        lane = self._batch_lanes.get(head)
-        if lane is not None and frame.startswith(lane.opening):
-            quick = self._batches.read(lane, frame)
-            if quick is not None:
-                events += quick
-                return
+        for lane in self._batch_lanes.get(head, ()):
+            if frame.startswith(lane.opening):
+                quick = self._batches.read(lane, frame)
+                if quick is not None:
+                    events += quick
+                    return
         found = decode_batch(frame)
         for event in found:
             self._deliver(event, events, now_ns)
@@ -226,18 +233,18 @@ class Reader:
         self._batches.learn(found)
         topics = batch_topics(frame)
         opening = lane_opening(found[0], topics) if found else b"\0"
-        if not frame.startswith(opening):
+        if not frame.startswith(opening) or len(topics) > BATCH_TOPICS or len({*topics}) < len(topics):
             return
-        if len(self._batch_lanes) >= LANES:
+        if len(self._batch_lanes) >= BATCH_LANES:
             self._batch_lanes.clear()
         first, wanted = found[0], tuple(map(self.wanted, topics))
         streams = tuple(
-            self.accounting.streams(topic).get(first.publisher_id) if asked else None
+            self.accounting.topics.get(topic, {}).get(first.publisher_id) if asked else None
             for topic, asked in zip(topics, wanted, strict=True)
         )
-        self._batch_lanes[head] = BatchLane(
-            opening, topics, first.depth, first.publisher_id, first.source, wanted, streams
-        )
+        lane = BatchLane(opening, topics, first.depth, first.publisher_id, first.source, wanted, streams)
+        others = [other for other in self._batch_lanes.get(head, ()) if other.opening != opening]
+        self._batch_lanes[head] = [lane, *others][:OPENINGS]
 
     def _read_special(self, name: bytes, frame: bytes, now_ns: int) -> None:
         if name.startswith(INBOX_PREFIX):

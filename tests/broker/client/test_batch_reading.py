@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.client.core import batch_reading, reading
+from broker.client.core.accounting import FORGOTTEN
 from broker.client.core.reading import Reader
 from broker.protocol.batches import batch_opening, decode_batch, pack_rows
 from broker.protocol.errors import DecodeError
-from broker.protocol.events import MAX_TIME, Event
-from broker.protocol.limits import BATCH_EVENTS, PAYLOAD_BYTES
+from broker.protocol.events import MAX_SEQUENCE, MAX_TIME, Event
+from broker.protocol.limits import BATCH_EVENTS, BATCH_TOPICS, PAYLOAD_BYTES
 from broker.protocol.topics import Pattern
 
 PUBLISHER = (2_000).to_bytes(8, "big") + b"p" * 8
@@ -118,7 +119,7 @@ def test_a_topic_that_was_not_met_before_joins() -> None:
 def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names and lanes that were remembered are forgotten at their bound; nothing is lost by it."""
     monkeypatch.setattr(batch_reading, "NAMES", 3)
-    monkeypatch.setattr(reading, "LANES", 1)
+    monkeypatch.setattr(reading, "BATCH_LANES", 1)
     made = reader()
     frames = []
     for number in range(2, 10):
@@ -182,3 +183,52 @@ def test_the_quick_way_accepts_exactly_what_the_careful_way_does(
     assert [repr(event) for event in events] == [repr(event) for event in expected]
     assert [event[:-1] for event in events] == [event[:-1] for event in expected]
     assert made.refused == {}
+
+
+def test_a_publisher_may_use_several_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of one channel that take turns with two tables both go the quick way."""
+    made = reader()
+    other = ["prx.a.d"]
+    made.feed([batch(row(1), topics=other), batch(row(2), topics=other)], 9)
+    quick(made, monkeypatch)
+    frames = [batch(row(2)), batch(row(3), topics=other), batch(row(3)), batch(row(4), topics=other)]
+    assert [event.sequence for event in made.feed(frames, 9)] == [2, 3, 3, 4]
+
+
+def test_odd_tables_are_not_remembered() -> None:
+    """A table larger than ours, or with a topic twice, is read with care each time, and leaves nothing."""
+    made = reader()
+    many = [f"prx.a.t{number}" for number in range(BATCH_TOPICS + 1)]
+    twice = ["prx.a.b", "prx.a.b"]
+    assert len(made.feed([batch(row(1), topics=many), batch(row(2), topics=many)], 9)) == 2
+    assert len(made.accounting.topics) == len(TOPICS) + 1
+    frames = [batch(row(2), row(3, 1), topics=twice), batch(row(3), row(3, 1), topics=twice)]
+    assert len(made.feed(frames, 9)) == 4
+    assert (made.accounting.late, made.accounting.missed) == (2, 0)
+
+
+def test_a_forgotten_stream_is_not_revived_by_a_lane() -> None:
+    """When a stream is no longer kept its lane takes the careful way, and the account begins anew."""
+    made = reader()
+    for topic in TOPICS:
+        made.accounting.streams(topic).pop(PUBLISHER).last = FORGOTTEN
+    events = made.feed([batch(row(5)), batch(row(6))], 9)
+    assert [event.sequence for event in events] == [5, 6]
+    assert made.accounting.streams("prx.a.b")[PUBLISHER].last == 6
+
+
+def test_a_number_beyond_all_numbers_is_refused() -> None:
+    """Where a beacon has told of the last possible number, none comes after it."""
+    made = reader()
+    made.accounting.streams("prx.a.b")[PUBLISHER].last = MAX_SEQUENCE
+    assert made.feed([batch(row(MAX_SEQUENCE + 1))], 9) == []
+    assert made.refused == {"envelope": 1}
+
+
+def test_a_cause_is_no_session_id() -> None:
+    """What was proper as the one is not thereby proper as the other."""
+    made = reader()
+    long = "c" * 300
+    assert len(made.feed([batch(row(2, cause=long)), batch(row(3, cause=long))], 9)) == 2
+    assert made.feed([batch(row(4, session=long))], 9) == []
+    assert made.refused == {"envelope": 1}

@@ -34,6 +34,12 @@ def deep(numbering: Numbering, topic: str = "prx.a.b", depth: int = 0) -> tuple[
     return gathering, stream
 
 
+def frame_of(gathering: Gathering) -> bytes:
+    """The frame of what is gathered, which is taken; nothing when there is nothing."""
+    batch = gathering.take()
+    return b"" if batch is None else batch.frame()
+
+
 def numbers() -> Numbering:
     """The numbering of a publisher that has begun."""
     return Numbering(PUBLISHER, "me", 0.0)
@@ -54,7 +60,10 @@ def test_a_burst_is_gathered_after_its_first_events() -> None:
     gathering, stream = deep(numbers())
     assert gathering.offer(stream, 0, NAMES, b"{}", 2, 1) == FIRST
     assert gathering.offer(stream, 0, NAMES, b"{}", 2, 2) == GATHERED
-    assert [row[1] for row in gathering.rows] == [1, 2]
+    taken = gathering.take()
+    assert taken is not None
+    assert [row[1] for row in taken.rows] == [1, 2]
+    assert gathering.take() is None
     assert (stream.sequence, stream.first_time) == (2, 1)
 
 
@@ -95,9 +104,27 @@ def test_another_channel_or_depth_is_another_frame(topic: str, depth: int) -> No
     """One frame has one namespace and one depth."""
     numbering = numbers()
     gathering, stream = deep(numbering)
-    gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    for _ in range(2):
+        gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
     other = stream if topic == "prx.a.b" else numbering.open(topic, 0)
     assert gathering.offer(other, depth, NAMES, b"{}", 2, 0) == TURN
+
+
+def test_channels_that_take_turns_are_not_gathered() -> None:
+    """Where each event needs another frame than the one before, the next ones go alone."""
+    numbering = numbers()
+    gathering, stream = deep(numbering)
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    other = numbering.open("prx.other.x", 0)
+    answers = [gathering.offer((other, stream)[turn % 2], 0, NAMES, b"{}", 2, 0) for turn in range(8)]
+    assert answers == [ALONE] * 8
+
+
+def test_a_clock_that_is_set_back_ends_the_frame() -> None:
+    """A frame from the future is sent with the next event, not an hour later."""
+    gathering, stream = deep(numbers())
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, -3_600 * SECOND) == TURN
 
 
 def test_topics_of_a_namespace_share_a_frame() -> None:
@@ -105,11 +132,11 @@ def test_topics_of_a_namespace_share_a_frame() -> None:
     numbering = numbers()
     gathering, first = deep(numbering)
     second = numbering.open("prx.a.c", 0)
-    gathering.sent()
+    gathering.take()
     gathering.begin(first, 0, 0)
     for stream in (first, second, first):
         gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
-    assert [event.id for event in decode_batch(gathering.frame())] == [
+    assert [event.id for event in decode_batch(frame_of(gathering))] == [
         f"{PUBLISHER.hex()}:{topic}:{number}"
         for topic, number in (("prx.a.b", 1), ("prx.a.c", 1), ("prx.a.b", 2))
     ]
@@ -137,7 +164,8 @@ def test_a_burst_that_ends_is_seen_by_whoever_looks() -> None:
     gathering.offer(stream, 0, NAMES, b"{}", 2, 5)
     assert not gathering.over(5 + batching.QUIET_NS)
     assert gathering.over(6 + batching.QUIET_NS)
-    gathering.sent()
+    assert gathering.over(0), "the clock was set back"
+    gathering.take()
     assert not gathering.over(SECOND)
 
 
@@ -159,12 +187,10 @@ def test_no_frame_is_too_long(topics: int, session: int, cause: int, sizes: list
         stream = streams[number % topics]
         answer = gathering.offer(stream, 0, names, b"x" * size, size, 0)
         if answer == TURN:
-            if gathering.rows:
-                assert len(gathering.frame()) <= FRAME_BYTES
+            assert len(frame_of(gathering)) <= FRAME_BYTES
             gathering.begin(stream, 0, 0)
             assert gathering.offer(stream, 0, names, b"x" * size, size, 0) == FIRST
-    if gathering.rows:
-        assert len(gathering.frame()) <= FRAME_BYTES
+    assert len(frame_of(gathering)) <= FRAME_BYTES
 
 
 def test_a_full_table_is_followed_by_another() -> None:
@@ -214,9 +240,9 @@ class Sender:
 
     def flush(self) -> None:
         """Send what is gathered."""
-        if self.gathering.rows:
-            self.frames.append(self.gathering.frame())
-            self.gathering.sent()
+        batch = self.gathering.take()
+        if batch is not None:
+            self.frames.append(batch.frame())
 
 
 def sender(number: int, *, gathers: bool) -> Sender:
@@ -275,3 +301,11 @@ def test_nobody_can_tell_how_an_event_travelled(
         accounts = reader.accounting
         results.append((seen, reader.received, accounts.missed, accounts.late, reader.refused))
     assert results[0] == results[1]
+
+
+def test_a_batch_that_is_there_is_kept() -> None:
+    """Whoever begins a batch when a signal handler has just begun one joins that."""
+    gathering, stream = deep(numbers())
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 1)
+    gathering.begin(stream, 0, 2)
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, 2) == GATHERED
