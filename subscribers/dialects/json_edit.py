@@ -159,8 +159,9 @@ def remove_item(node: Node, index: int) -> list[Splice]:
 
 def _cuts(starts: list[int], children: list[Node], kept: list[int]) -> list[Splice]:
     """The splices that leave the ``kept`` ones; ``starts`` are where each entry begins."""
+    staying = set(kept)
     cuts = [
-        Splice(starts[index], starts[index + 1], b"") for index in range(kept[-1]) if index not in set(kept)
+        Splice(starts[index], starts[index + 1], b"") for index in range(kept[-1]) if index not in staying
     ]
     if kept[-1] < len(children) - 1:
         cuts.append(Splice(children[kept[-1]].end, children[-1].end, b""))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -23,8 +24,15 @@ _OURS: Final = re.compile(r"hook_([0-9]{1,9})")
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z")
 
 
+LONGEST: Final = 200
+"""Characters of an event or a command that a ledger keeps as they are."""
+
+
 class Known(NamedTuple):
-    """A hook as it was last seen. ``digest`` is of what its action says, apart from ids and times."""
+    """A hook as it was last seen. ``digest`` is of what its action says, apart from ids and times.
+
+    Of an event or a command that is very long, a digest stands there.
+    """
 
     id: str
     event: str
@@ -50,8 +58,8 @@ def digest(content: Mapping[str, Any]) -> str:
 def identify(actions: Sequence[Action], ledger: Ledger, seen_at: str) -> Ledger:
     """The ledger after these actions were seen at ``seen_at`` (RFC 3339): one hook for each, in order."""
     digests = [digest(action.content) for action in actions]
-    ids = _own_ids(actions)
     before = {known.id: known for known in ledger.hooks}
+    ids = _own_ids(actions, digests, before)
     taken = {own for own in ids if own is not None}
     free = [known for known in ledger.hooks if known.id not in taken]
     for index, known in _recognise(actions, digests, ids, free):
@@ -67,17 +75,29 @@ def identify(actions: Sequence[Action], ledger: Ledger, seen_at: str) -> Ledger:
     return Ledger(following, tuple(hooks))
 
 
-def _own_ids(actions: Iterable[Action]) -> list[str | None]:
-    """The id that stands in each action; None where there is none, or an earlier action has it already."""
-    seen: set[str] = set()
-    ids: list[str | None] = []
-    for action in actions:
+def _own_ids(
+    actions: Sequence[Action], digests: Sequence[str], before: Mapping[str, Known]
+) -> list[str | None]:
+    """The id that stands in each action; None where there is none, or another action has it.
+
+    A copy brings the id of what it was copied from. That one keeps it which says what it said before, and
+    where it said it; of several, or without one, the first.
+    """
+    holders: dict[str, list[int]] = {}
+    for index, action in enumerate(actions):
         own = action.content.get("id")
-        if isinstance(own, str) and _ID.fullmatch(own) and own not in seen:
-            seen.add(own)
-            ids.append(own)
+        if isinstance(own, str) and _ID.fullmatch(own):
+            holders.setdefault(own, []).append(index)
+    ids: list[str | None] = [None] * len(actions)
+    for own, indexes in holders.items():
+        known = before.get(own)
+        if known is None:
+            ids[indexes[0]] = own
         else:
-            ids.append(None)
+            same = [
+                (digests[index] == known.digest, _event(actions[index]) == known.event) for index in indexes
+            ]
+            ids[indexes[same.index(max(same))]] = own
     return ids
 
 
@@ -90,9 +110,13 @@ def _recognise(
     pairs: list[tuple[int, Known]] = []
     maybe: list[tuple[int, Known]] = []
     nameless = [index for index, own in enumerate(ids) if own is None]
-    for event in dict.fromkeys(actions[index].event for index in nameless):
-        now = [index for index in nameless if actions[index].event == event]
-        then = [known for known in free if known.event == event]
+    by_event: dict[str, tuple[list[int], list[Known]]] = {}
+    for index in nameless:
+        by_event.setdefault(_event(actions[index]), ([], []))[0].append(index)
+    for known in free:
+        if known.event in by_event:
+            by_event[known.event][1].append(known)
+    for now, then in by_event.values():
         matcher = SequenceMatcher(
             None, [known.digest for known in then], [digests[index] for index in now], autojunk=False
         )
@@ -101,13 +125,14 @@ def _recognise(
                 pairs += zip(now[j:j_end], then[i:i_end], strict=True)
             elif kind == "replace":
                 maybe += _alike(actions, now[j:j_end], then[i:i_end])
-    open_indexes = [index for index in nameless if index not in {found for found, _ in pairs}]
-    open_known = [known for known in free if known not in {found for _, found in pairs}]
-    for index in open_indexes:  # moved: the same content elsewhere
-        moved = next((known for known in open_known if known.digest == digests[index]), None)
-        if moved is not None:
-            open_known.remove(moved)
-            pairs.append((index, moved))
+    found_indexes, found_known = {index for index, _ in pairs}, {known for _, known in pairs}
+    open_known: dict[str, deque[Known]] = {}
+    for known in free:
+        if known not in found_known:
+            open_known.setdefault(known.digest, deque()).append(known)
+    for index in nameless:  # moved: the same content elsewhere
+        if index not in found_indexes and open_known.get(digests[index]):
+            pairs.append((index, open_known[digests[index]].popleft()))
     found_indexes, found_known = {index for index, _ in pairs}, {known for _, known in pairs}
     pairs += [pair for pair in maybe if pair[0] not in found_indexes and pair[1] not in found_known]
     return pairs
@@ -128,7 +153,16 @@ def _alike(actions: Sequence[Action], now: Sequence[int], then: Sequence[Known])
 
 def _command(action: Action) -> str:
     value = action.content.get("command")
-    return value if isinstance(value, str) else ""
+    return _short(value) if isinstance(value, str) else ""
+
+
+def _event(action: Action) -> str:
+    return _short(action.event)
+
+
+def _short(text: str) -> str:
+    """What a ledger keeps of a text to know it again: a long one's digest, so that a ledger is bounded."""
+    return text if len(text) <= LONGEST else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _number(id: str) -> int:
@@ -140,12 +174,12 @@ def _known(id: str, action: Action, said: str, before: Known | None, seen_at: st
     created, updated = _time(action, "created_at"), _time(action, "updated_at")
     if before is None:
         created = created or seen_at
-        return Known(id, action.event, _command(action), said, created, updated or created)
-    if before.digest == said and before.event == action.event:
+        return Known(id, _event(action), _command(action), said, created, updated or created)
+    if before.digest == said and before.event == _event(action):
         latest = max(updated or "", before.updated_at)
     else:  # edited by hand, unless the file says that a program did it
         latest = updated if updated is not None and updated > before.updated_at else seen_at
-    return Known(id, action.event, _command(action), said, created or before.created_at, latest)
+    return Known(id, _event(action), _command(action), said, created or before.created_at, latest)
 
 
 def _time(action: Action, name: str) -> str | None:

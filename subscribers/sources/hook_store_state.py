@@ -18,7 +18,9 @@ import orjson
 from ..dialects.prx_ids import Known, Ledger
 from .hook_store_files import GuardedFile
 
-STATE_BYTES: Final = 1_048_576
+STATE_BYTES: Final = 4_194_304
+"""Bytes of a state that is read: more than the ledger of the largest file that can be edited has."""
+
 _VERSION: Final = 1
 
 

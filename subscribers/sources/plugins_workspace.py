@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from broker.protocol.errors import shown
+
 from ..dialects.prx_plugin import parse
 from ..dialects.prx_plugin_rules import FILE_NAME, MAX_PLUGINS
 from ..hooks.diagnostics import Diagnostic
@@ -62,7 +64,7 @@ class WorkspacePlugins:
             listing = plugins.look(self.workspace)
             before = self._states
             if listing.fault is None:  # a folder that cannot be read just now takes no plugin away
-                self._states = {name: self._follow(name) for name in listing.names}
+                self._states = {name: self._advanced(name) for name in listing.names}
             news = [
                 diagnostic
                 for name, state in self._states.items()
@@ -93,9 +95,16 @@ class WorkspacePlugins:
         if self._thread.ident is not None:
             self._thread.join(_STOP_S)
 
-    def _follow(self, name: str) -> PluginState:
+    def _advanced(self, name: str) -> PluginState:
+        """The state of one folder, now. Whatever goes wrong there is that folder's alone."""
         path = os.path.join(self.folder, name, FILE_NAME)
         state = self._states.get(name) or PluginState(name, path)
+        try:
+            return self._follow(name, state, path)
+        except Exception as error:  # anything may be written there, and every other plugin is to go on
+            return unusable(state, Unreadable("unreadable", f"reading it failed: {shown(error)}", None))
+
+    def _follow(self, name: str, state: PluginState, path: str) -> PluginState:
         reading = plugins.read_manifest(self.workspace, name)
         if not isinstance(reading, Content):
             return unusable(state, reading)

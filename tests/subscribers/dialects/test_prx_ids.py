@@ -99,6 +99,30 @@ def test_ids_in_the_file_hold() -> None:
     ]
 
 
+def test_a_copy_takes_no_id_away() -> None:
+    """Pasted above what it was copied from and edited, or into another event, it is the new one."""
+    hook = {"command": "a", "id": "hook_01"}
+    before = seen(Ledger(), error=[hook])
+    edited = {**hook, "command": "b"}
+    assert ids(seen(before, LATE, error=[edited, hook])) == ["02", "01"]
+    assert ids(seen(before, LATE, agent_end=[hook], error=[hook])) == ["02", "01"]
+    assert ids(seen(before, LATE, agent_end=[hook], error=[edited])) == ["01", "02"]
+    assert ids(seen(before, LATE, error=[edited, {**hook, "command": "c"}])) == ["01", "02"]
+    assert ids(seen(before, LATE, error=[hook, hook, edited])) == ["01", "02", "03"]
+
+
+def test_a_ledger_keeps_little_of_a_long_text() -> None:
+    """What is long is known again all the same, and two of them are told apart."""
+    long, other = "x" * 100_000, "x" * 100_001
+    elsewhere: dict[str, Any] = {long: ["a"]}
+    first = seen(Ledger(), error=[long, other], **elsewhere)
+    assert max(len(text) for known in first.hooks for text in known) == 64
+    after = seen(first, LATE, error=[{"command": other, "cwd": "."}, {"command": long, "cwd": "."}])
+    assert ids(after) == ["02", "01"]
+    elsewhere = {long: ["b"]}
+    assert ids(seen(first, LATE, **elsewhere)) == ["03"]
+
+
 def test_an_id_is_never_given_twice() -> None:
     """Neither a deleted hook's nor one that stands in a file whose ledger was lost."""
     gone = seen(seen(Ledger(), error=["a", "b"]), LATE, error=["a"])

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from subscribers.dialects import prx, prx_rules
-from subscribers.sources.hook_store import EditRefused, HookMissing, HookStore
+from subscribers.dialects import prx, prx_edit, prx_ids, prx_rules
+from subscribers.sources.hook_store import EditRefused, FileRefused, HookMissing, HookStore
+from subscribers.sources.hook_store_state import StateFile
 
 NOW = 1_774_080_000.0
 
@@ -30,7 +31,7 @@ def store(workspace: Path, tmp_path: Path) -> HookStore:
 
 def write(workspace: Path, document: Any) -> bytes:
     """Save a hooks.json; its bytes."""
-    data = json.dumps(document).encode()
+    data = json.dumps(document, separators=(",", ":")).encode()
     (workspace / "hooks.json").write_bytes(data)
     return data
 
@@ -38,7 +39,7 @@ def write(workspace: Path, document: Any) -> bytes:
 def filled(free: int, *actions: dict[str, Any]) -> dict[str, Any]:
     """A file of these actions with ``free`` bytes less than the largest."""
     document: dict[str, Any] = {"hooks": {"error": list(actions)}, "note": ""}
-    document["note"] = "x" * (prx.MAX_FILE_BYTES - free - len(json.dumps(document)))
+    document["note"] = "x" * (prx.MAX_FILE_BYTES - free - len(json.dumps(document, separators=(",", ":"))))
     return document
 
 
@@ -79,3 +80,45 @@ def test_a_file_of_too_many_actions_can_be_thinned_out(store: HookStore, workspa
     assert not store.toggle("hook_03").enabled
     store.delete("hook_01")
     assert len(store.snapshot().hooks) == prx_rules.MAX_ACTIONS + 3
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_the_largest_file_is_recognised_and_kept(
+    store: HookStore, workspace: Path, tmp_path: Path, alike: bool
+) -> None:
+    """As many actions as can be edited, of long names and commands: ids hold over a change by hand."""
+    long = "\x01" * prx_ids.LONGEST
+    known = [
+        prx_ids.Known("i" * 64, long, long, "d" * 32, "2026-03-21T08:00:00.123456789Z", "t" * 30)
+    ] * prx_edit.MAX_LISTED
+    state = StateFile(str(tmp_path / "largest"), str(workspace / "hooks.json"))
+    with state.locked():
+        state.save(prx_ids.Ledger(7, tuple(known)))
+    assert state.load() == prx_ids.Ledger(7, tuple(known))
+    actions = [
+        {"command": "ls", "args": ["" if alike else str(number)]} for number in range(prx_edit.MAX_LISTED)
+    ]
+    write(workspace, {"hooks": {"error": actions}})
+    first = [hook.id for hook in store.snapshot().hooks]
+    write(workspace, {"hooks": {"error": [*actions[:500], *actions[501:]]}})
+    after = [hook.id for hook in store.snapshot().hooks]
+    assert len(set(after)) == len(after) == prx_edit.MAX_LISTED - 1
+    assert set(after) <= set(first)
+    if not alike:
+        assert after == [*first[:500], *first[501:]]
+
+
+def test_more_than_can_be_edited_is_told_and_replaced(store: HookStore, workspace: Path) -> None:
+    """However many there are, nothing is recognised of them; a whole new file puts it right."""
+    many: list[dict[str, Any]] = [
+        {"error": [{}] * 250_000},
+        {f"a{number}": [] for number in range(60_000)},
+    ]
+    for hooks in many:
+        write(workspace, {"hooks": hooks})
+        for call in (store.snapshot, lambda: store.toggle("hook_01"), lambda: store.delete("hook_01")):
+            with pytest.raises(FileRefused, match=f"are more than {prx_edit.MAX_LISTED}"):
+                call()
+        snapshot, copy = store.replace_file(b'{"hooks": {"error": [{"command": "ls"}]}}')
+        assert len(snapshot.hooks) == 1
+        assert copy is not None
