@@ -76,7 +76,7 @@ class BusApi:
             return self.streams.open(patterns, wake)
 
         try:
-            return await self.blocking.run(open_it), woken
+            return await self.blocking.run(open_it, discard=self.streams.close), woken
         except TooManyStreams as error:
             raise Problem(503, "too_many_streams", str(error), headers={"retry-after": "5"}) from None
 

@@ -82,13 +82,14 @@ class Streams:
             self._opening += 1
             self._opened += 1
             name = f"http-stream-{self._opened}"
+        stream = None
         try:
             stream = EventStream(name, patterns, self._runtime_dir, wake)
         finally:
-            with self._lock:
+            with self._lock:  # in one: nobody sees a place between them
                 self._opening -= 1
-        with self._lock:
-            self._open.add(stream)
+                if stream is not None:
+                    self._open.add(stream)
         if self._closing:
             stream.stop()
         stream.begin()

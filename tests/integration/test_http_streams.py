@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,12 @@ from broker.client import Publisher
 from broker.protocol.errors import TopicError
 from broker.testing import running_broker
 from subscribers.http import event_stream
+from subscribers.http.blocking import Blocking
+from subscribers.http.bus_api import BusApi
 from subscribers.http.event_stream import HEARTBEAT, READY, EventStream, Streams, TooManyStreams, chunks
+from subscribers.http.metrics import Metrics
+from subscribers.http.problems import Problem
+from tests.integration.waiting import until
 
 SECONDS = 30.0
 
@@ -82,6 +88,55 @@ def test_streams_are_limited_and_stopped(streams: Streams) -> None:
     with pytest.raises(TooManyStreams):
         streams.open(["prx.a"], lambda: None)
     streams.close(opened[0])
+
+
+def test_a_race_for_the_last_place_has_one_winner(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between being opened and being open a stream has its place, whoever looks in between."""
+    seen: list[int] = []
+
+    class Watched:
+        """A lock that looks, each time it is given back, how many places are taken."""
+
+        def __enter__(self) -> None:
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            seen.append(len(streams._open) + streams._opening)
+            lock.release()
+
+    lock = streams._lock
+    monkeypatch.setattr(streams, "_lock", Watched())
+    stream = streams.open(["prx.a"], lambda: None)
+    assert set(seen) == {1}
+    streams.close(stream)
+
+
+def test_a_stream_that_opened_too_late_is_closed(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it any more, so its place is free again."""
+    go, opened = threading.Event(), threading.Event()
+    open_it = streams.open
+
+    def late(patterns: Sequence[str], wake: Callable[[], None]) -> EventStream:
+        go.wait(SECONDS)
+        stream = open_it(patterns, wake)
+        opened.set()
+        return stream
+
+    monkeypatch.setattr(streams, "open", late)
+    pool = Blocking(1, 1, "test")
+    monkeypatch.setattr(pool, "run", functools.partial(pool.run, seconds=0.05))
+    api = BusApi(streams._runtime_dir, streams, Metrics(), pool, dict)
+
+    async def ask() -> None:
+        with pytest.raises(Problem, match="not done within"):
+            await api.open_stream(["prx.a"])
+        go.set()
+        assert await asyncio.to_thread(opened.wait, SECONDS)
+        await asyncio.to_thread(until, lambda: not streams.waiting, "the stream to be closed")
+
+    asyncio.run(ask())
+    pool.close()
+    assert streams.waiting == []
 
 
 class Silent:

@@ -50,3 +50,63 @@ def test_a_deadline_ends_the_wait_and_room_comes_back() -> None:
         pool.close()
 
     asyncio.run(use())
+
+
+@pytest.mark.parametrize("gives_up", ["by time", "by cancellation"])
+def test_what_comes_too_late_is_given_back(gives_up: str) -> None:
+    """Once, whatever ended the wait; what was waited for, and what failed, is not."""
+
+    async def use() -> list[str]:
+        pool, go, back = Blocking(1, 1, "test"), threading.Event(), threading.Event()
+        discarded: list[str] = []
+
+        def discard(value: str) -> None:
+            discarded.append(value)
+            back.set()
+
+        def late() -> str:
+            go.wait(30)
+            return "late"
+
+        def fail() -> str:
+            go.wait(30)
+            raise ValueError("nobody hears this")
+
+        assert await pool.run(lambda: "in time", discard=discard) == "in time"
+        for work in (fail, late):
+            if gives_up == "by time":
+                with pytest.raises(Problem, match="not done within"):
+                    await pool.run(work, 0.05, discard)
+            else:
+                waiting = asyncio.ensure_future(pool.run(work, 30.0, discard))
+                await asyncio.sleep(0)
+                waiting.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await waiting
+        go.set()
+        assert await asyncio.to_thread(back.wait, 30)
+        pool.close()
+        return discarded
+
+    assert asyncio.run(use()) == ["late"]
+
+
+def test_what_comes_after_the_end_is_left() -> None:
+    """A pool that is closed discards nothing any more, and nothing fails."""
+
+    async def use() -> list[str]:
+        pool, go = Blocking(1, 0, "test"), threading.Event()
+        discarded: list[str] = []
+
+        def late() -> str:
+            go.wait(30)
+            return "late"
+
+        with pytest.raises(Problem):
+            await pool.run(late, 0.05, discarded.append)
+        go.set()
+        pool.close()
+        await asyncio.sleep(0)
+        return discarded
+
+    assert asyncio.run(use()) == []
