@@ -180,7 +180,7 @@ def plot(record: Record, path: Path) -> Path:
                 axis.bar(places, values, width, label=name, color=_COLOURS.get(name))
             axis.set_xticks([place + 0.4 - width / 2 for place in range(len(groups))], groups)
             axis.set_title(title)
-            axis.legend(fontsize=8)
+            axis.legend(fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.08))  # hides no bar
             axis.grid(axis="y", alpha=0.3)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
