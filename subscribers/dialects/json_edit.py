@@ -63,6 +63,18 @@ class Style(NamedTuple):
     comma: str
 
 
+class Verbatim(NamedTuple):
+    """A value that is put in as it stands elsewhere; ``indent`` begins the line on which it stands there."""
+
+    text: str
+    indent: str
+
+
+def verbatim(text: bytes, node: Node) -> Verbatim:
+    """A value of a text, to be put in elsewhere."""
+    return Verbatim(text[node.start : node.end].decode(), _line_indent(text, node.start))
+
+
 def outline(text: bytes) -> Node:
     """The root of a valid JSON text."""
     top = Node(0, 0, None)
@@ -180,6 +192,9 @@ def _beside(text: bytes, neighbour: int, value: Any, style: Style, name: str | N
 
 def _render(value: Any, style: Style, indent: str) -> str:
     """A value as text whose following lines begin with ``indent``."""
+    if isinstance(value, Verbatim):
+        # A line end stands between tokens: within a string it is escaped.
+        return value.text if style.unit is None else value.text.replace(f"\n{value.indent}", f"\n{indent}")
     if isinstance(value, dict):
         members = [
             f"{_dumps(name)}{style.colon}{_render(content, style, indent + (style.unit or ''))}"
@@ -192,7 +207,7 @@ def _render(value: Any, style: Style, indent: str) -> str:
 
 
 def _render_array(value: list[Any], style: Style, indent: str) -> str:
-    if not any(isinstance(item, dict | list) for item in value):
+    if not any(isinstance(item, dict | list | Verbatim) for item in value):
         flat = "[" + style.comma.join(map(_dumps, value)) + "]"
         if style.unit is None or len(flat) <= INLINE_CHARACTERS:
             return flat

@@ -18,7 +18,18 @@ from ..hooks.spec import HookSpec
 from . import prx_rules as rules
 from .findings import field_name
 from .json_depth import MAX_DEPTH, is_too_deep
-from .json_edit import Node, Splice, append_item, change_members, outline, remove_item, spliced, style_of
+from .json_edit import (
+    Node,
+    Splice,
+    Verbatim,
+    append_item,
+    change_members,
+    outline,
+    remove_item,
+    spliced,
+    style_of,
+    verbatim,
+)
 from .json_text import BYTE_ORDER_MARK, JsonRefused, read_json
 from .nearest import nearest
 from .prx_file import event_name, parse
@@ -202,27 +213,28 @@ def set_fields(text: bytes, changes: Mapping[At, Mapping[str, Any]]) -> bytes:
     return mark + spliced(body, splices)
 
 
-def add_action(text: bytes, event: str, content: Mapping[str, Any]) -> bytes:
+def add_action(text: bytes, event: str, content: Mapping[str, Any] | Verbatim) -> bytes:
     """The text with one more action, the last of its event.
 
     Raises :class:`EditRefused` where the event's value in the file is no list, or the file would be too
     large.
     """
+    value = content if isinstance(content, Verbatim) else dict(content)
     mark, body = _body(text)
     root = outline(body)
     style = style_of(body, root)
     hooks = root.member("hooks")
     if hooks is None or hooks.keys is None:
-        splices = change_members(body, root, {"hooks": {event: [dict(content)]}}, style)
+        splices = change_members(body, root, {"hooks": {event: [value]}}, style)
         return mark + spliced(body, splices)
-    key, actions = _list_of(hooks, event)
+    key, actions = _list_of(body, hooks, event)
     if actions is None:
-        splices = change_members(body, hooks, {key: [dict(content)]}, style)
+        splices = change_members(body, hooks, {key: [value]}, style)
     else:
         if body[actions.start : actions.start + 1] != b"[":
             hint = "put [ and ] around it"
             raise EditRefused([Fault("event", "wrong_event_value", f"{quote(key)} holds no array", hint)])
-        splices = append_item(body, actions, dict(content), style)
+        splices = append_item(body, actions, value, style)
     return mark + spliced(body, splices)
 
 
@@ -231,22 +243,23 @@ def replace_action(
 ) -> bytes:
     """The text with the action's documented fields replaced by ``documented`` and ``fields`` set beside them.
 
-    Keys that are neither stay. Under another event it becomes the last action there.
+    What is neither, or says the same already, keeps its bytes. Under another event the action becomes the
+    last one there. Raises :class:`EditRefused` where that event's value in the file is no list.
     """
     gone = [name for name in action.content if name in ACTION_FIELDS and name not in documented]
+    mark, body = _body(text)
+    root = outline(body)
+    changed = {
+        name: value
+        for name, value in {**documented, **fields}.items()
+        if name not in action.content or not _same(action.content[name], value)
+    }
+    node = _action(root, action.at)
+    body = spliced(body, change_members(body, node, changed, style_of(body, root), gone))
     if event == action.event:
-        mark, body = _body(text)
-        root = outline(body)
-        node = _action(root, action.at)
-        changed = {
-            name: value
-            for name, value in {**documented, **fields}.items()
-            if name not in action.content or not _same(action.content[name], value)
-        }
-        splices = change_members(body, node, changed, style_of(body, root), gone)
-        return mark + spliced(body, splices)
-    moved = {name: value for name, value in action.content.items() if name not in gone}
-    return add_action(remove_action(text, action.at), event, {**moved, **documented, **fields})
+        return mark + body
+    moved = verbatim(body, _action(outline(body), action.at))
+    return add_action(remove_action(mark + body, action.at), event, moved)
 
 
 def remove_action(text: bytes, at: At) -> bytes:
@@ -319,16 +332,13 @@ def _body(text: bytes) -> tuple[bytes, bytes]:
     return text[: len(text) - len(body)], body
 
 
-def _list_of(hooks: Node, event: str) -> tuple[str, Node | None]:
+def _list_of(body: bytes, hooks: Node, event: str) -> tuple[str, Node | None]:
     """The key under which an event's actions stand and their list; a key with null counts as none."""
-    spelled: Collection[str] = [key for key, _ in hooks.keys or () if event_name(key) == event]
-    for key in spelled:
-        found = hooks.member(key)
-        assert found is not None  # it is one of the keys
-        if found.end - found.start == len("null") and not found.keys and not found.children:
-            return key, None
-        return key, found
-    return event, None
+    key = next((key for key, _ in hooks.keys or () if event_name(key) == event), event)
+    found = hooks.member(key)
+    if found is not None and body[found.start : found.end] == b"null":
+        return key, None
+    return key, found
 
 
 def _actions(root: Node, key: str) -> Node:

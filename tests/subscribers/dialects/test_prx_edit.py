@@ -193,6 +193,60 @@ def test_edits_do_to_the_text_what_they_say(
         assert moved[0].at == chosen.at
 
 
+def test_a_move_keeps_what_a_person_wrote() -> None:
+    """Under another event, at its indentation, with every byte that the edit does not mean."""
+    text = b"""{
+    "hooks": {
+        "error": [
+            {
+                "command": "caf\\u00e9",
+                "big": 123456789012345678901234567890,   "weight": 1.50,
+                "timeout_ms": 5
+            },
+            {"command": "b"}
+        ],
+        "agent_end": [
+          {"command": "c"}
+        ]
+    }
+}
+"""
+    action = read_actions(text)[0]
+    moved = replace_action(text, action, "agent_end", {"command": "café"}, {"updated_at": "now"})
+    assert (
+        moved
+        == b"""{
+    "hooks": {
+        "error": [
+            {"command": "b"}
+        ],
+        "agent_end": [
+          {"command": "c"},
+          {
+              "command": "caf\\u00e9",
+              "big": 123456789012345678901234567890,   "weight": 1.50, "updated_at": "now"
+          }
+        ]
+    }
+}
+"""
+    )
+    (only,) = read_actions(b'{"hooks":{"error":[{"command":"a", "n":1.50}]}}')
+    inline = replace_action(
+        b'{"hooks":{"error":[{"command":"a", "n":1.50}]}}', only, "agent_end", {"command": "b"}, {}
+    )
+    assert inline == b'{"hooks":{"error":[],"agent_end":[{"command":"b", "n":1.50}]}}'
+
+
+@pytest.mark.parametrize("value", ["true", "1234", "1e10", '"ab"', '{"command": "a"}'])
+def test_what_is_no_list_is_not_overwritten(value: str) -> None:
+    """Only null counts as nothing, also where something else is as short; a move is refused too."""
+    text = f'{{"hooks": {{"error": {value}, "agent_end": [{{"command": "a"}}]}}}}'.encode()
+    fault = [("event", "wrong_event_value")]
+    assert refused(add_action, text, "error", {"command": "n"}) == fault
+    assert refused(replace_action, text, read_actions(text)[0], "error", {"command": "n"}, {}) == fault
+
+
 def test_replacing_by_the_same_changes_no_byte() -> None:
     """An action that already says all of it keeps its text; 1 and true are not the same."""
     first = read_actions(HAND_WRITTEN)[0]
