@@ -27,6 +27,16 @@ T = TypeVar("T", str, bool, int, list[Any], dict[str, Any])
 _NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{rules.NAME_CHARACTERS - 1}}}")
 _PLACE: Final = re.compile(r"(?:\s*\(at (?:line (\d+), column (\d+)|end of document)\))?$")
 
+_STRING_OR_COMMENT: Final = re.compile(
+    rb'''"""(?:\\.|[^\\])*?(?:"""|\Z)|\'{3}.*?(?:\'{3}|\Z)'''
+    rb"""|"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?|#[^\n]*""",
+    re.DOTALL,
+)
+"""Unterminated ones too: whatever the text, it is gone through once."""
+_LONG_KEY: Final = re.compile(
+    rb"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){%d}" % rules.MAX_KEY_PARTS
+)
+
 _KINDS: Final = {str: "a string", bool: "a boolean", int: "a whole number", list: "an array", dict: "a table"}
 
 
@@ -75,6 +85,10 @@ def parse(text: bytes, path: str, events: Collection[str] | None = None) -> Pars
     if text.startswith(BYTE_ORDER_MARK):
         text = text.removeprefix(BYTE_ORDER_MARK)
         findings.say("byte_order_mark", (), "the byte order mark is ignored", "save it without one")
+    if _LONG_KEY.search(_STRING_OR_COMMENT.sub(b"s", text)):
+        # The parser remembers each beginning of such a key: one of 100 KB took over 14 GB of memory.
+        message = f"a key of it has more than {rules.MAX_KEY_PARTS} parts"
+        return _refused(path, "not_toml", message, "write tables that are not nested so deeply")
     try:
         document = tomllib.loads(text.decode())
     except UnicodeDecodeError as error:
@@ -190,9 +204,13 @@ class _Reading:
     ) -> None:
         for key in table:
             if key not in known and key not in kept:
-                near = nearest(key, (*known, *kept))
-                hint = f"did you mean {near}?" if near is not None else f"there are {', '.join(known)}"
+                hint = self.hint(key, (*known, *kept), f"there are {', '.join(known)}")
                 self.findings.say("unknown_key", (*where, key), "there is no such key", hint)
+
+    def hint(self, written: str, known: Iterable[str], otherwise: str | None) -> str | None:
+        """What was probably meant; not searched for when there are so many findings that none is kept."""
+        near = None if self.findings.full else nearest(written, known)
+        return otherwise if near is None or near == written else f"did you mean {near}?"
 
     # -- [plugin] -----------------------------------------------------------------------------
 
@@ -220,7 +238,9 @@ class _Reading:
     def check_api_version(self, plugin: Mapping[str, Any]) -> None:
         version = plugin.get("api_version", "1")
         if version not in ("1", 1):
-            message = f"the plugin wants version {quote(str(version))} of the interface"
+            written = _as_text(version)
+            wanted = "another version" if written is None else f"version {quote(written)}"
+            message = f"the plugin wants {wanted} of the interface"
             self.findings.say(
                 "api_version", ("plugin", "api_version"), message, 'prxbus has "1"; it is tried'
             )
@@ -253,8 +273,7 @@ class _Reading:
         if kind is None:
             return found
         if kind != "hook":
-            near = nearest(kind, rules.CAPABILITY_TYPES)
-            hint = f"did you mean {near}?" if near is not None and near != kind else None
+            hint = self.hint(kind, rules.CAPABILITY_TYPES, None)
             message = f"{quote(kind)} is ignored: prxbus runs hooks"
             self.findings.say("other_capability", (*where, "type"), message, hint)
             return found
@@ -290,7 +309,7 @@ class _Reading:
         if number is None or limit.least <= number <= limit.most:
             return limit.default if number is None else number
         stays = "it stays unlimited" if limit.default is None else f"{limit.default} {limit.unit} count"
-        message = f"{number} is not within {limit.least} to {limit.most}: {stays}"
+        message = f"{_as_text(number) or 'the number'} is not within {limit.least} to {limit.most}: {stays}"
         self.findings.say("out_of_range", where, message, f"write {limit.unit} in that range")
         return limit.default
 
@@ -303,8 +322,7 @@ class _Reading:
             if text in rules.WASI:
                 found[text] = None
             elif text not in rules.GRANTED:
-                near = nearest(text, known)
-                hint = f"did you mean {near}?" if near is not None else f"there are {', '.join(known)}"
+                hint = self.hint(text, known, f"there are {', '.join(known)}")
                 self.findings.say("unknown_permission", where, f"there is no permission {quote(text)}", hint)
                 missing = missing or name == "required"
         return None if missing else tuple(found)
@@ -333,7 +351,8 @@ class _Reading:
                 break
             text = _as_text(value)
             if text is None:
-                self.findings.say("wrong_type", where, "a value is text, a number or a boolean", None)
+                message = "a value is text, a boolean, or a number, which has 64 bits if it is whole"
+                self.findings.say("wrong_type", where, message, None)
             elif len(text.encode()) > rules.MAX_CONFIG_BYTES:
                 message = f"a value has at most {rules.MAX_CONFIG_BYTES} bytes"
                 self.findings.say("too_long", where, message, None)
@@ -343,8 +362,15 @@ class _Reading:
 
 
 def _as_text(value: object) -> str | None:
+    """A string, number or boolean as text; None for all else, and for a whole number beyond 64 bits.
+
+    TOML has no such numbers. The parser reads them, at any length in base 16, 8 and 2, and Python refuses to
+    write the longest ones in base 10.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return None
     return str(value) if isinstance(value, str | int | float) else None
 
 

@@ -51,7 +51,7 @@ def read_pattern(text: str, where: Path, known: Collection[str], findings: Findi
             message = f"{event} is not an event of PRX (prxbus extension): PRX itself never sends it"
             findings.say("extension_event", where, message)
         return EventPatterns(False, frozenset({event}))
-    code, message, hint = _fault(written, event, known)
+    code, message, hint = _fault(written, event, () if findings.full else (*PAGE_EVENTS, *known))
     findings.say(code, where, message, hint)
     return None
 
@@ -63,7 +63,7 @@ def _fault(written: str, event: str, known: Collection[str]) -> tuple[str, str, 
         return (code, message, hint) if not _is_foreign(written) else _not_lifecycle(written)
     if "." in event and _is_foreign(written):
         return _not_lifecycle(written)
-    near = nearest(event, (*PAGE_EVENTS, *known))
+    near = nearest(event, known)
     hint = f"did you mean {near}?" if near is not None else f"the events are {', '.join(PAGE_EVENTS)}"
     return "unknown_event", f"there is no event {quote(written)}", hint
 

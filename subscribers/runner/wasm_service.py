@@ -109,8 +109,14 @@ class WasmService:
                 self._dispatcher.dispatch(event)
             if self._rescan.is_set():
                 self._rescan.clear()
-                self._plugins.load()
+                self._look_again()
         return self._drain()
+
+    def _look_again(self) -> None:
+        try:
+            self._plugins.load()
+        except Exception as error:  # as while the folder is watched: what is in force goes on
+            self._failed(error)
 
     def _drain(self) -> bool:
         """Take nothing more, let calls end within their budget, then end them; flush what was reported."""

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subscribers.dialects import prx_plugin
 from subscribers.dialects import prx_plugin_rules as rules
+from subscribers.dialects.findings import MAX_DIAGNOSTICS
 from subscribers.dialects.prx_plugin import Manifest, ParsedManifest, parse
 
 HOOK = '[[capabilities]]\ntype = "hook"\nevents = ["tool_call"]\n'
@@ -185,6 +187,50 @@ def test_a_text_that_is_no_toml_is_refused_with_its_place(
     assert "at line" not in diagnostic.message
 
 
+@pytest.mark.parametrize(
+    "number", ["0x1" + "0" * 9_000, "0o1" + "0" * 9_000, "0b1" + "0" * 90_000, f"{2**63}"]
+)
+@pytest.mark.parametrize(
+    "table,key,code",
+    [
+        ("plugin", "api_version", "api_version"),
+        ("plugin", "name", "wrong_type"),
+        ("config", "x", "wrong_type"),
+        ("permissions", "required", "wrong_type"),
+        *(("resources", limit.name, "out_of_range") for limit in rules.LIMITS),
+    ],
+)
+def test_a_number_of_any_length_is_one_remark(table: str, key: str, code: str, number: str) -> None:
+    """Beyond 64 bits a whole number has no value here, in whatever base it is written."""
+    tables = {"plugin": {"name": "'audit'", "version": "'1'"}}
+    tables.setdefault(table, {})[key] = number
+    text = "".join(
+        f"[{name}]\n" + "".join(f"{entry} = {value}\n" for entry, value in content.items())
+        for name, content in tables.items()
+    )
+    assert said(text + HOOK) == [(code, f"{table}.{key}")]
+
+
+@pytest.mark.parametrize("part", ["a", "'a'", '"a"', "'a.b'"])
+@pytest.mark.parametrize("dot", [".", " . ", "\t."])
+@pytest.mark.parametrize("shape", ["{} = 1\n", "[{}]\nx = 1\n", "[[{}]]\n", "x = {{ {} = 1 }}\n"])
+def test_a_key_of_endless_parts_is_refused_before_it_is_parsed(part: str, dot: str, shape: str) -> None:
+    """The parser's memory grows with the square of a key's parts."""
+    most = dot.join([part] * rules.MAX_KEY_PARTS)
+    assert {code for code, _ in said(shape.format(most))} >= {"missing_name", "unknown_key"}
+    (diagnostic,) = read(shape.format(f"{most}{dot}{part}")).diagnostics
+    assert diagnostic.code == "not_toml"
+    assert "more than 32 parts" in diagnostic.message
+
+
+@pytest.mark.parametrize("quotes", ["'{}'", '"{}"', '"""\n{}"""', "'''{}\n'''", '"\\"{}"'])
+def test_dots_in_strings_and_comments_are_no_keys(quotes: str) -> None:
+    """What looks like a long key there is text."""
+    dots = "a." * 100
+    assert good(f"# {dots}\n" + PLUGIN + HOOK + f"[config]\nx = {quotes.format(dots)}\n").config
+    assert read(PLUGIN + f"{dots}a = 1\n" + HOOK).manifest is None
+
+
 def test_bytes_that_are_no_text_and_texts_without_end_are_refused() -> None:
     """Bad UTF-8, too many bytes, bottomless nesting and endless numbers are refused, never raised."""
     for text in (b"\xff", b"x = " + b"[" * 9_000, b"x = " + b"9" * 9_000):
@@ -253,3 +299,14 @@ def _toml(value: Any) -> str:
     if isinstance(value, str):
         return '"' + "".join(f"\\U{ord(char):08x}" for char in value) + '"'
     return {None: "1.5", True: "true", False: "false"}.get(value, str(value))
+
+
+def test_hints_are_searched_for_only_while_findings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest full of mistakes costs as many searches as there are findings kept, and no more."""
+    asked: list[str] = []
+    monkeypatch.setattr(prx_plugin, "nearest", lambda name, known: asked.append(name))
+    wrong = [f"wrong{number}" for number in range(MAX_DIAGNOSTICS + 100)]
+    keys = "".join(f"{name} = 1\n" for name in wrong)
+    parsed = read(keys + PLUGIN + HOOK + f"[permissions]\nrequired = {wrong}\noptional = {wrong}\n")
+    assert len(parsed.diagnostics) == MAX_DIAGNOSTICS + 1
+    assert len(asked) == MAX_DIAGNOSTICS

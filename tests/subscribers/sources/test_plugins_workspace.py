@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from subscribers.dialects.prx_plugin import ParsedManifest, parse
+from subscribers.sources import plugins_workspace
 from subscribers.sources.plugins_workspace import PluginSet, WorkspacePlugins
 from tests.integration.waiting import until
 
@@ -179,6 +181,27 @@ def test_more_plugins_than_there_may_be_are_said(
         write(tmp_path, name, name)
     assert names(workspace.load()) == ["a"]
     assert "2 folders" in told.sets[-1].news[-1].message
+
+
+def test_a_folder_that_fails_in_an_unforeseen_way_is_that_folders_alone(
+    workspace: WorkspacePlugins, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said once, the other plugins are in force, and its next manifest is read."""
+
+    def fails(text: bytes, path: str) -> ParsedManifest:
+        if b"odd" in text:
+            raise RecursionError("how odd")
+        return parse(text, path)
+
+    monkeypatch.setattr(plugins_workspace, "parse", fails)
+    write(tmp_path, "a", "odd")
+    write(tmp_path, "b", "good")
+    assert names(workspace.load()) == ["good"]
+    assert told.codes() == ["not_loaded", "unreadable"]
+    workspace.load()
+    assert len(told.sets) == 1
+    write(tmp_path, "a", "even")
+    assert names(workspace.load()) == ["even", "good"]
 
 
 def test_edits_are_followed(workspace: WorkspacePlugins, tmp_path: Path, told: Told) -> None:
