@@ -32,8 +32,7 @@ from broker.protocol.errors import (
 )
 from broker.version import __version__
 
-from ..dialects.prx_edit import EditRefused, FileRefused
-from ..sources.hook_store import HookMissing, StaleEdit, StoreBusy, StoreUnusable
+from ..sources.hook_store import EditRefused, FileBroken, HookMissing, StaleEdit, StoreBusy, StoreUnusable
 from .access import Gate
 from .blocking import Blocking
 from .bus_api import BusApi, bus_router, health_router
@@ -153,13 +152,14 @@ def _of_edit(error: EditRefused) -> Problem:
     return of_fields(422, "hook_refused", [fault._asdict() for fault in error.faults])
 
 
-def _of_file(error: FileRefused) -> Problem:
+def _of_file(error: FileBroken) -> Problem:
     return Problem(
         409,
         "hooks_file_broken",
         f"hooks.json cannot be used: {error}",
         field="hooks.json",
         hint="correct the file, or replace all of it with PUT /api/hooks; a copy is kept",
+        headers={"etag": error.etag},
         errors=[
             {
                 "field": found.field or "hooks.json",
@@ -188,7 +188,7 @@ _HANDLERS: Final[Mapping[type[Exception], Callable[[Any], Problem]]] = {
     HTTPException: _of_framework,
     RequestValidationError: _of_body,
     EditRefused: _of_edit,
-    FileRefused: _of_file,
+    FileBroken: _of_file,
     HookMissing: lambda error: Problem(404, "no_such_hook", str(error), field="id"),
     StaleEdit: lambda error: Problem(412, "stale", str(error), field="If-Match"),
     StoreBusy: lambda error: Problem(503, "busy", str(error), headers=_RETRY),

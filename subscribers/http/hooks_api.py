@@ -110,7 +110,7 @@ def hooks_router(api: HooksApi, **options: Any) -> APIRouter:
     async def list_hooks(if_none_match: IfNoneMatch = None) -> Response:
         """All hooks of the workspace, in file order."""
         snapshot = await edits.run(api.store.snapshot)
-        if _tags(if_none_match) & {snapshot.etag, "*"}:
+        if _is_known(if_none_match, snapshot.etag):
             return Response(status_code=304, headers={"etag": snapshot.etag})
         return _json(_listed(snapshot), etag=snapshot.etag)
 
@@ -146,7 +146,7 @@ def hooks_router(api: HooksApi, **options: Any) -> APIRouter:
         """One hook."""
         store = api.store
         hook = await edits.run(lambda: store.get(id))
-        if _tags(if_none_match) & {hook.etag, "*"}:
+        if _is_known(if_none_match, hook.etag):
             return Response(status_code=304, headers={"etag": hook.etag})
         return _json(hook._asdict(), etag=hook.etag)
 
@@ -187,12 +187,18 @@ def _listed(snapshot: Snapshot) -> dict[str, Any]:
     return {"hooks": [hook._asdict() for hook in snapshot.hooks]}
 
 
-def _tags(header: str | None) -> set[str]:
-    """The entity tags of a condition; weak ones are compared as they are and never match ours."""
-    return set() if header is None else {tag.strip() for tag in header.split(",")}
+def _tags(header: str) -> set[str]:
+    """The entity tags of a condition, weak ones as they are written."""
+    return {tag.strip() for tag in header.split(",")}
+
+
+def _is_known(header: str | None, etag: str) -> bool:
+    """Whether an If-None-Match holds the tag. It compares weakly: ``W/`` does not count (RFC 9110)."""
+    return header is not None and not {etag, "*"}.isdisjoint(t.removeprefix("W/") for t in _tags(header))
 
 
 def _expected(header: str | None) -> Sequence[str] | None:
+    """The tags of an If-Match. It compares strongly: a weak one is none of ours (RFC 9110)."""
     return None if header is None else sorted(_tags(header))
 
 

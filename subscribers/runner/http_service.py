@@ -3,8 +3,8 @@
     python -P -m subscribers.runner.http_service --port PORT [--workspace DIR] [--runtime-dir DIR]
 
 It prints one JSON line when it is ready, with its address as ``http``. SIGTERM or SIGINT: nothing new is
-taken, streams end, requests under way are answered, exit 0. A port that is taken is told with a way out,
-exit 4.
+taken, streams end, requests under way have two seconds to be answered (edits that have begun are finished in
+any case, test runs are ended), exit 0. A port that is taken is told with a way out, exit 4.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ from ..dialects.prx_edit import (
     spec_of,
 )
 from ..dialects.prx_ids import Known, Ledger, identify
+from ..hooks.diagnostics import Diagnostic
 from ..hooks.spec import HookSpec
 from . import discover, resolve
 from .hook_source import Absent, Unreadable
@@ -47,6 +48,7 @@ from .hook_store_state import StateFile
 from .hook_store_values import (
     ABSENT,
     TOO_LARGE,
+    FileBroken,
     Hook,
     HookMissing,
     Snapshot,
@@ -59,6 +61,7 @@ from .hook_store_values import (
 
 __all__ = [
     "EditRefused",
+    "FileBroken",
     "FileRefused",
     "Hook",
     "HookMissing",
@@ -128,12 +131,13 @@ class HookStore:
         self._file = GuardedFile(self.path)
         self._state = StateFile(state_folder, self.path)
         self._seen: Snapshot | None = None
+        self._last, self._is_kept = Ledger(), True
         self._seen_lock = threading.Lock()
 
     # -- reading ------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """All hooks. Raises FileRefused for a broken file, StoreUnusable and StoreBusy."""
+        """All hooks. Raises FileBroken for a file that cannot be edited, StoreUnusable and StoreBusy."""
         text = self._read()
         with self._seen_lock:
             if self._seen is not None and self._seen.etag == file_etag(text):
@@ -163,8 +167,8 @@ class HookStore:
     ) -> Hook:
         """Add a hook. ``expected``: entity tags of which the file must have one.
 
-        Every edit raises EditRefused for what the runtime would refuse, StaleEdit, FileRefused for a broken
-        file, StoreUnusable and StoreBusy; the file is then what it was.
+        Every edit raises EditRefused for what the runtime would refuse, StaleEdit, FileBroken,
+        StoreUnusable and StoreBusy; the file is then what it was.
         """
         action = _without_nulls(action)
         spec = self._checked(event, action)
@@ -256,18 +260,22 @@ class HookStore:
                 signature = discover.signature(self.path)
                 tag, is_broken = self._condition()
                 expect(expected, tag)
-                ledger = identify(actions, self._state.load(), self._moment())
+                ledger = identify(actions, self._known(), self._moment())
                 new = _Current(text, actions, ledger, "")
                 whole = set_fields(text, new.unsaid())
                 check_room(whole)
                 written = read_actions(whole)
                 copy = self._file.keep_copy("broken") if is_broken else None
-                if self._file.replace(whole, signature):
+                is_done = False
+                try:
+                    is_done = self._file.replace(whole, signature)
+                finally:
+                    if copy is not None and not is_done:
+                        with suppress(OSError):
+                            os.unlink(copy)
+                if is_done:
                     self._keep(ledger)
                     return self._remember(written, ledger, file_etag(whole)), copy
-                if copy is not None:
-                    with suppress(OSError):
-                        os.unlink(copy)
         raise StoreBusy(f"{self.path} is saved all the time by another program; nothing was changed")
 
     # -- parts --------------------------------------------------------------------------------
@@ -335,32 +343,49 @@ class HookStore:
         if isinstance(reading, Absent):
             return None
         if isinstance(reading, Unreadable):
+            if reading.code == "file_too_large":
+                found = (reading.code, prx.FILE_NAME, None, None, None, reading.message, reading.hint)
+                raise FileBroken([Diagnostic("error", *found)], TOO_LARGE)
             raise StoreUnusable(reading.code, f"{self.path}: {reading.message}", reading.hint)
         return reading.text
 
     def _current(self) -> _Current:
         text = self._read()
-        actions = [] if text is None else read_actions(text)
-        ledger = self._state.load()
+        try:
+            actions = [] if text is None else read_actions(text)
+        except FileRefused as error:
+            raise FileBroken(error.diagnostics, file_etag(text)) from None
+        ledger = self._known()
         ledger = ledger._replace(hooks=()) if text is None else identify(actions, ledger, self._saved_at())
         return _Current(EMPTY if text is None else text, actions, ledger, file_etag(text))
 
+    def _known(self) -> Ledger:
+        """What was kept; where that is lost or could not be written, what this process knows itself."""
+        kept = self._state.load()
+        with self._seen_lock:
+            last, is_kept = self._last, self._is_kept
+        found = kept if is_kept and kept != Ledger() else last
+        return found._replace(next=max(kept.next, last.next))
+
     def _keep(self, ledger: Ledger) -> None:
-        """Keep what is new of the ledger. Without it ids hold as long as the file says them."""
+        """Keep what is new of the ledger. Where it cannot be written, ids hold as long as this process."""
+        is_kept = True
         try:
             if self._state.load() != ledger:
                 self._state.save(ledger)
         except OSError as error:
+            is_kept = False
             log.warning("the ids of hooks could not be kept", path=self._state.path, error=str(error))
+        with self._seen_lock:
+            self._last = ledger._replace(next=max(ledger.next, self._last.next))
+            self._is_kept = is_kept
 
     def _condition(self) -> tuple[str, bool]:
         """The entity tag of the file, and whether it is one that cannot be edited."""
         try:
             text = self._read()
-        except StoreUnusable as error:
-            if error.code != "file_too_large":
-                raise
-            return TOO_LARGE, True
+        except FileBroken as error:
+            return error.etag, True
         try:
             read_actions(EMPTY if text is None else text)
         except FileRefused:

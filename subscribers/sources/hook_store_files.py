@@ -118,7 +118,10 @@ class GuardedFile:
         return True
 
     def keep_copy(self, suffix: str) -> str:
-        """Copy the file, whatever is in it, to a new file beside it and return that one's path."""
+        """Copy the file, whatever is in it, to a new file beside it and return that one's path.
+
+        Raises OSError, and then no copy is left.
+        """
         target = os.path.realpath(self.path)
         path, number = f"{target}.{suffix}", 1
         while True:
@@ -128,8 +131,12 @@ class GuardedFile:
                 number += 1
                 path = f"{target}.{suffix}-{number}"
                 continue
-            with open(descriptor, "wb") as copy, open(target, "rb") as original:
-                shutil.copyfileobj(original, copy)
+            try:
+                with open(descriptor, "wb") as copy, open(target, "rb") as original:
+                    shutil.copyfileobj(original, copy)
+            except BaseException:
+                os.unlink(path)
+                raise
             return path
 
     def _busy(self) -> str:
@@ -154,13 +161,13 @@ def _write(path: str, text: bytes, like: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Have the rename itself on the disk; a file system that cannot is left alone."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):
+    """Have the rename itself on the disk; without that the file is replaced all the same."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -6,13 +6,14 @@ Pure. It decides what makes two states of a hook, or of its file, the same.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ..dialects.prx_edit import Action
+from ..dialects.prx_edit import Action, FileRefused
 from ..dialects.prx_ids import Known
+from ..hooks.diagnostics import Diagnostic
 
 ABSENT: Final = '"absent"'
 """The entity tag of a file that is not there."""
@@ -21,7 +22,7 @@ TOO_LARGE: Final = '"too-large"'
 """The entity tag of a file that has more bytes than are read."""
 
 ANY: Final = "*"
-"""The expectation that there is something, whatever it is."""
+"""Stands for whatever is there; without a file that is no hooks, which can be expected as well."""
 
 
 class HookMissing(Exception):
@@ -39,6 +40,14 @@ class StoreUnusable(Exception):
         super().__init__(message)
         self.code = code
         self.hint = hint
+
+
+class FileBroken(FileRefused):
+    """The file cannot be edited as it is. ``etag`` is its entity tag, for who replaces all of it."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], etag: str) -> None:
+        super().__init__(diagnostics)
+        self.etag = etag
 
 
 class Hook(NamedTuple):

@@ -238,6 +238,30 @@ def test_a_broken_file_is_told_and_repaired(api: Scene) -> None:
     assert api.client.get("/api/hooks").headers["etag"] == fixed.headers["etag"]
 
 
+@pytest.mark.parametrize("text", ["{", " " * (prx_rules.MAX_FILE_BYTES + 1)])
+def test_a_repair_can_say_what_it_repairs(api: Scene, text: str) -> None:
+    """The 409 brings the tag of the broken file, a too large one too; another file is not replaced by it."""
+    api.write(text)
+    answer = api.client.get("/api/hooks")
+    assert api.problem(answer) == (409, "hooks_file_broken", "hooks.json")
+    assert "PUT /api/hooks" in answer.json()["hint"]
+    tag = {"if-match": answer.headers["etag"]}
+    api.write("{,")
+    assert api.client.put("/api/hooks", json={}, headers=tag).status_code == 412
+    api.write(text)
+    assert api.client.put("/api/hooks", json={}, headers=tag).status_code == 200
+
+
+def test_what_is_known_is_compared_weakly(api: Scene) -> None:
+    """A cache on the way may have made the tag a weak one: 304 all the same, yet no edit is let through."""
+    hook = api.client.post("/api/hooks", json=EVENT)
+    for path in ("/api/hooks", "/api/hooks/hook_01"):
+        weak = f'"x", W/{api.client.get(path).headers["etag"]}'
+        assert api.client.get(path, headers={"if-none-match": weak}).status_code == 304
+    edit = api.client.patch("/api/hooks/hook_01/toggle", headers={"if-match": f"W/{hook.headers['etag']}"})
+    assert api.problem(edit) == (412, "stale", "If-Match")
+
+
 def test_an_action_that_would_not_run_is_listed_and_repaired(api: Scene) -> None:
     """What the runtime leaves out is shown as it stands; a good body makes it run."""
     api.write({"hooks": {"error": [{"command": "a|b", "timeout_ms": "5"}], "eror": [{"command": "ls"}]}})

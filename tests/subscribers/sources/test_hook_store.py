@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Callable
@@ -16,14 +18,14 @@ from subscribers.dialects import prx, prx_edit, prx_rules
 from subscribers.sources import hook_store, hook_store_files
 from subscribers.sources.hook_store import (
     EditRefused,
-    FileRefused,
+    FileBroken,
     HookMissing,
     HookStore,
     StaleEdit,
     StoreBusy,
     StoreUnusable,
 )
-from subscribers.sources.hook_store_values import ABSENT, TOO_LARGE
+from subscribers.sources.hook_store_values import ABSENT, TOO_LARGE, file_etag
 
 NOW, TODAY = 1_774_080_000.0, "2026-03-21T08:00:00Z"
 LS: dict[str, Any] = {"command": "ls", "args": ["-l"]}
@@ -203,9 +205,13 @@ def test_a_broken_file_is_told_and_can_be_replaced(store: HookStore, workspace: 
     assert ids(store) == ["hook_01"]
     write(workspace, broken)
     for use in (store.snapshot, lambda: store.create("error", LS, True), lambda: store.delete("hook_01")):
-        with pytest.raises(FileRefused):
+        with pytest.raises(FileBroken) as caught:
             use()
-    snapshot, copy = store.replace_file(by_hand("ls", "true").encode())
+        assert caught.value.etag == file_etag(broken)
+    with pytest.raises(StaleEdit):
+        store.replace_file(b"{}", ['"other"'])
+    expected = [file_etag(broken)]
+    snapshot, copy = store.replace_file(by_hand("ls", "true").encode(), expected)
     assert [hook.id for hook in snapshot.hooks] == ["hook_01", "hook_02"]
     assert copy == str(workspace / "hooks.json.broken")
     assert Path(copy).read_bytes() == broken
@@ -217,8 +223,10 @@ def test_a_broken_file_is_told_and_can_be_replaced(store: HookStore, workspace: 
 def test_a_file_that_is_too_large_can_be_replaced(store: HookStore, workspace: Path) -> None:
     """It is not read, but its copy is kept whole."""
     large = write(workspace, b" " * (prx_rules.MAX_FILE_BYTES + 1))
-    with pytest.raises(StoreUnusable, match="more than 1048576 bytes"):
-        store.snapshot()
+    for use in (store.snapshot, lambda: store.toggle("hook_01")):
+        with pytest.raises(FileBroken, match="more than 1048576 bytes") as caught:
+            use()
+        assert caught.value.etag == TOO_LARGE
     _, copy = store.replace_file(by_hand("ls").encode(), [TOO_LARGE])
     assert copy is not None
     assert Path(copy).read_bytes() == large
@@ -352,6 +360,61 @@ def test_a_state_that_cannot_be_written_is_survived(
     write(workspace, by_hand("ls"))
     assert ids(store) == ["hook_01"]
     assert store.create("error", LS, True).id == "hook_02"
+
+
+@pytest.mark.parametrize("is_there_first", [True, False])
+def test_an_id_is_not_given_twice_without_a_state(
+    store: HookStore, workspace: Path, tmp_path: Path, is_there_first: bool
+) -> None:
+    """While the store lives it knows itself which ids it gave, also where the state is old or lost."""
+    state = tmp_path / "state"
+    if is_there_first:
+        store.create("error", LS, True)
+        shutil.rmtree(state)
+    state.write_text("in the way")
+    names = [store.create("error", LS, True).id for _ in range(3)]
+    store.delete(names[-1])
+    assert store.create("error", LS, True).id not in names
+    write(workspace, by_hand("ls", "true"))
+    first = ids(store)
+    write(workspace, by_hand("true"))
+    assert ids(store) == first[1:]
+    state.unlink()
+    assert store.create("error", LS, True).id not in [*names, *first]
+
+
+def test_a_copy_goes_with_an_edit_that_failed(
+    store: HookStore, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a file that cannot be written nor a copy that cannot leaves anything beside the broken one."""
+    broken = write(workspace, "{")
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    for module, name in ((os, "rename"), (shutil, "copyfileobj")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, fail)
+            with pytest.raises(StoreUnusable, match="no space left"):
+                store.replace_file(b"{}")
+        assert [path.name for path in workspace.glob("hooks.json*")] == ["hooks.json"]
+    assert (workspace / "hooks.json").read_bytes() == broken
+
+
+def test_a_folder_that_cannot_be_synced_fails_no_edit(
+    store: HookStore, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is replaced by then, and that is what is told."""
+    open_it = os.open
+
+    def refusing(path: str, flags: int, *mode: int) -> int:
+        if flags & os.O_DIRECTORY:
+            raise OSError(errno.EMFILE, "too many open files")
+        return open_it(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refusing)
+    assert store.create("error", LS, True).id == "hook_01"
+    assert ids(store) == ["hook_01"]
 
 
 def test_many_threads_lose_nothing(store: HookStore, workspace: Path) -> None:
