@@ -20,6 +20,9 @@ DEAD_LETTER_TOPIC: Final = "prx.hooks.dead_letter"
 STDERR_CHARACTERS: Final = 2_000
 """Last characters of a run's stderr that a report carries."""
 
+REASON_CHARACTERS: Final = 2_000
+"""First characters of an outcome's reason that a report carries."""
+
 COMMAND_CHARACTERS: Final = 200
 """First characters of the command that a report carries."""
 
@@ -45,7 +48,7 @@ def run_report(spec: HookSpec, event_id: str, outcome: Outcome, waited_s: float)
         "duration_ms": round(outcome.duration_s * 1e3, 3),
         "waited_ms": round(waited_s * 1e3, 3),
         "stderr": outcome.stderr.text()[-STDERR_CHARACTERS:],
-        "reason": outcome.reason,
+        "reason": None if outcome.reason is None else outcome.reason[:REASON_CHARACTERS],
     }
 
 

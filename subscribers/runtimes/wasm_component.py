@@ -91,10 +91,10 @@ def compile_component(code: bytes, *, fuel: bool, cache: str | None, wasi: bool)
     )
 
 
-def shortened(text: str) -> str:
-    """The beginning of a message of wasmtime's."""
-    text = text.strip()
-    return text if len(text) <= _MESSAGE_CHARACTERS else text[: _MESSAGE_CHARACTERS - 3] + "..."
+def shortened(text: str, most: int = _MESSAGE_CHARACTERS) -> str:
+    """The beginning of a message of wasmtime's or a plugin's, at most so many characters."""
+    text = text[: most + 1_000].strip()
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _check_import(engine: Engine, name: str, found: wc.ComponentItem, *, wasi: bool) -> None:

@@ -20,10 +20,17 @@ from .deadlines import Deadline, Deadlines
 from .wasm_component import FUNCTION, Compiled, shortened
 from .wasm_imports import Host, link
 
+TABLES: Final = 10
+INSTANCES: Final = 100
+"""Tables and core instances of a component. A language with many libraries, Python, has 3 and some 20."""
+
 TABLE_ELEMENTS: Final = 200_000
-TABLES: Final = 100
-INSTANCES: Final = 1_000
-"""Limits of what is not linear memory: a table has at most so many elements, of 8 bytes each."""
+"""Most elements of one table. All tables together may take as much memory again as the memory limit."""
+
+ELEMENT_BYTES: Final = 8
+
+REASON_CHARACTERS: Final = 2_000
+"""First characters of a plugin's own error that are its call's reason."""
 
 MEMORIES: Final = 1
 """Linear memories of a component: the memory limit is for each, and has to hold for all."""
@@ -46,6 +53,10 @@ class Wasi:
 
     folders: tuple[tuple[str, str], ...]
     network: bool
+
+
+class _TimeOver(Exception):
+    """A call's time was over before the component could be told of its end."""
 
 
 class Guest:
@@ -79,7 +90,7 @@ class Guest:
                 self._linker.add_wasi_http()
         self._live: tuple[Store, wc.Func] | None = None
         self._deadline: Deadline | None = None
-        self._was_interrupted = False
+        self._is_unwanted = False
 
     def call(self, event: str, payload: str, on_stuck: Callable[[], None] | None = None) -> Outcome:
         """Call the component and say how it ended; raises nothing on its account.
@@ -88,20 +99,22 @@ class Guest:
         only a function of WASI can bring about.
         """
         began = time.monotonic()
-        self._was_interrupted = False
         deadline = self._deadlines.arm(
             self._limits.seconds, self._compiled.engine.increment_epoch, on_stuck or _nothing
         )
         self._deadline = deadline
+        if self._is_unwanted:  # told so before there was a deadline to be hurried
+            self._deadlines.hurry(deadline)
         status: Status = "ok"
         reason: str | None = None
         try:
-            answer = self._call(event, payload)
+            answer = self._call(event, payload, deadline)
             self._deadlines.disarm(deadline)
             if deadline.passed:  # it slept in the host, where nothing interrupts it
+                self.forget_instance()
                 status, reason = "timeout", self._overtime()
             elif answer is not None:
-                status, reason = "failed", str(answer)
+                status, reason = "failed", shortened(str(answer), REASON_CHARACTERS)
         except Exception as error:  # traps, and whatever the library makes of what a component does
             self.forget_instance()
             self._deadlines.disarm(deadline)
@@ -112,39 +125,53 @@ class Guest:
         return Outcome(status, None, None, time.monotonic() - began, NOTHING, NOTHING, reason)
 
     def interrupt(self) -> None:
-        """Have a call that is under way end now, as if its time were over."""
+        """Have a call that is under way, or is about to be, end now as if its time were over.
+
+        The plugin is no longer needed: a later call ends in the same way.
+        """
+        self._is_unwanted = True
         deadline = self._deadline
         if deadline is not None:
-            self._was_interrupted = True
             self._deadlines.hurry(deadline)
 
     def forget_instance(self) -> None:
         """Have the next call get a fresh instance."""
         self._live = None
 
-    def _call(self, event: str, payload: str) -> Any:
-        store, function = self._live or self._fresh()
-        self._live = store, function
-        store.set_epoch_deadline(1)
-        if self._limits.fuel is not None:
-            store.set_fuel(self._limits.fuel)
+    def _call(self, event: str, payload: str, deadline: Deadline) -> Any:
+        if self._live is None:
+            self._live = self._fresh(deadline)
+        else:
+            self._begin(self._live[0], deadline)
+        store, function = self._live
         return function(store, event, payload)
 
-    def _fresh(self) -> tuple[Store, wc.Func]:
+    def _begin(self, store: Store, deadline: Deadline) -> None:
+        """Give the call its fuel and its end, once: a fresh instance takes both from the same call.
+
+        The end is the next time that the engine's epoch is raised, which the deadline does once. Had it done
+        so before, nothing would ever end the call; ``passed`` is set before that.
+        """
+        if self._limits.fuel is not None:
+            store.set_fuel(self._limits.fuel)
+        store.set_epoch_deadline(1)
+        if deadline.passed:
+            raise _TimeOver
+
+    def _fresh(self, deadline: Deadline) -> tuple[Store, wc.Func]:
         self._on_fresh()
         self.instances += 1
         compiled = self._compiled
         store = Store(compiled.engine)
+        elements = self._limits.memory_bytes // (TABLES * ELEMENT_BYTES)
         store.set_limits(
             memory_size=self._limits.memory_bytes,
-            table_elements=TABLE_ELEMENTS,
+            table_elements=min(elements, TABLE_ELEMENTS),
             instances=INSTANCES,
             tables=TABLES,
             memories=MEMORIES,
         )
-        store.set_epoch_deadline(1)
-        if self._limits.fuel is not None:
-            store.set_fuel(self._limits.fuel)
+        self._begin(store, deadline)
         if self._wasi is not None and compiled.wants_wasi:
             store.set_wasi(self._wasi_config(self._wasi))
             if self._wasi.network and compiled.wants_http:
@@ -170,6 +197,8 @@ class Guest:
     def _explain(self, error: Exception, deadline: Deadline) -> tuple[Status, str]:
         if isinstance(error, ExitTrap):
             return "failed", f"the plugin ended itself with exit code {error.code}"
+        if isinstance(error, _TimeOver):
+            return "timeout", self._overtime()
         words = str(error)
         cause = words.rpartition(_CAUSE)[2].strip() if _CAUSE in words else words.strip()
         if deadline.passed and "interrupt" in cause:
@@ -180,7 +209,7 @@ class Guest:
         return "failed", f"{kind}: {shortened(cause)}"
 
     def _overtime(self) -> str:
-        if self._was_interrupted:
+        if self._is_unwanted:
             return "it was ended early: the plugin is no longer needed"
         return f"it ran for {self._limits.seconds:g} s (max_execution_time_ms)"
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from subscribers.hooks.outcome import NOTHING, Captured, Outcome
 from subscribers.hooks.spec import HookSpec
-from subscribers.runner.reports import LETTER_BYTES, STDERR_CHARACTERS, dead_letter, run_report
+from subscribers.runner.reports import (
+    LETTER_BYTES,
+    REASON_CHARACTERS,
+    STDERR_CHARACTERS,
+    dead_letter,
+    run_report,
+)
 
 SPEC = HookSpec(
     "tool_call#0", "prx", "/w/hooks.json", 3, "tool_call", "x", ("--flag",), {}, None, 30.0, 5.0, False
@@ -34,6 +40,12 @@ def test_a_report_says_which_hook_ran_for_what_and_how_it_ended() -> None:
         "stderr": "e" * STDERR_CHARACTERS,
         "reason": None,
     }
+
+
+def test_a_reason_is_cut() -> None:
+    """Whoever gives one, a report carries its beginning."""
+    report = run_report(SPEC, "id", Outcome.not_started("r" * 1_000_000), 0.0)
+    assert report["reason"] == "r" * REASON_CHARACTERS
 
 
 def test_a_dead_letter_carries_the_event_for_a_retry() -> None:

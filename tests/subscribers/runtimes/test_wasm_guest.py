@@ -12,9 +12,10 @@ import pytest
 
 pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
 
-from subscribers.runtimes.deadlines import Deadlines
+from subscribers.runtimes.deadlines import Deadline, Deadlines
 from subscribers.runtimes.wasm_component import compile_component
-from subscribers.runtimes.wasm_guest import CallLimits, Guest, Wasi
+from subscribers.runtimes.wasm_guest import REASON_CHARACTERS, CallLimits, Guest, Wasi
+from tests.integration.waiting import until
 from tests.subscribers.runtimes.guests import BOMB, ECHO, LOOP, OK, TRAP, Recorder, component
 
 MAX_MEMORY = 4 << 20
@@ -243,16 +244,79 @@ def test_a_slow_guest_does_not_hold_up_another(make: Make) -> None:
 
 
 def test_a_call_can_be_ended_early(make: Make) -> None:
-    """An interrupted call is a timeout that says why; interrupting an idle guest does nothing."""
-    guest = make(component(f"(if (local.get $pl) (then {LOOP})) {OK}"))
-    guest.interrupt()
-    assert guest.call("e", "").status == "ok"
+    """An interrupted call is a timeout that says why, and so is one that begins only then."""
+    guest = make(component(LOOP))
     threading.Timer(0.1, guest.interrupt).start()
-    outcome = guest.call("e", "loop")
-    assert (outcome.status, outcome.reason) == (
-        "timeout",
-        "it was ended early: the plugin is no longer needed",
+    for _ in range(2):
+        outcome = guest.call("e", "loop")
+        assert (outcome.status, outcome.reason) == (
+            "timeout",
+            "it was ended early: the plugin is no longer needed",
+        )
+
+
+class Late(Deadlines):
+    """Deadlines that are over, and done with, when :meth:`arm` returns."""
+
+    def arm(
+        self, seconds: float, on_due: Callable[[], None], on_stuck: Callable[[], None] | None = None
+    ) -> Deadline:
+        deadline = super().arm(0.0, on_due, on_stuck)
+        until(lambda: deadline.passed, "the deadline")
+        on_due()  # again, after the thread's own call: now it is certain that it came before the call began
+        return deadline
+
+
+@pytest.mark.parametrize("text", [component(LOOP), component(OK, start="(loop $ever (br $ever))")])
+def test_a_time_that_is_over_before_the_component_begins_ends_the_call(make: Make, text: str) -> None:
+    """Whatever took it, a fresh instance or a warm one is not left to run without an end."""
+    guest = make(text)
+    late = Late(stuck_s=60.0)
+    guest._deadlines = late
+    for _ in range(2):
+        assert guest.call("e", "x").status == "timeout"
+    late.close()
+
+
+def test_a_warm_instance_is_not_left_to_run_without_an_end(make: Make) -> None:
+    """A time that is over at once ends its call too."""
+    guest = make(component(f"(if (local.get $pl) (then {LOOP})) {OK}"))
+    assert guest.call("e", "").status == "ok"
+    late = Late(stuck_s=60.0)
+    guest._deadlines = late
+    assert guest.call("e", "x").status == "timeout"
+    late.close()
+
+
+def test_a_fresh_instance_shares_the_fuel_of_its_call(make: Make) -> None:
+    """What making it used up is not given again: the limit is one for the whole call."""
+    spin = """(local $n i32) (local.set $n (i32.const 10000))
+      (loop $l (local.set $n (i32.sub (local.get $n) (i32.const 1))) (br_if $l (local.get $n)))"""
+    body = f"""(local.set $p (i32.const 10000))
+      (loop $l (local.set $p (i32.sub (local.get $p) (i32.const 1))) (br_if $l (local.get $p))) {OK}"""
+    text = component(body, start=spin)
+    assert make(text, fuel=200_000).call("e", "").status == "ok"
+    assert "max_fuel" in (make(text, fuel=75_000).call("e", "").reason or "")
+    assert make(component(body), fuel=75_000).call("e", "").status == "ok"
+
+
+def test_a_plugins_error_of_any_size_is_a_short_reason(make: Make) -> None:
+    """A plugin can fill neither the bus nor the log with its errors."""
+    outcome = make(component(ECHO)).call("e", "x" * 1_000_000)
+    assert outcome.reason == "x" * (REASON_CHARACTERS - 3) + "..."
+
+
+@pytest.mark.parametrize("tables,elements,good", [(8, 50_000, True), (11, 1, False), (1, 60_000, False)])
+def test_tables_are_held_to_the_memory_limit_too(make: Make, tables: int, elements: int, good: bool) -> None:
+    """All together they take as much again at most; more of them, or larger ones, make no instance."""
+    declared = f"(table {elements} funcref)" * tables
+    text = component(OK).replace(
+        "(core instance $heap (in",
+        f"(core module $m {declared}) (core instance (instantiate $m)) (core instance $heap (in",
     )
+    outcome = make(text).call("e", "")
+    assert (outcome.status == "ok") == good
+    assert good or "table" in (outcome.reason or "")
 
 
 SLEEPER = """(component
@@ -300,6 +364,8 @@ def test_a_call_that_sleeps_in_the_host_is_noticed(deadlines: Deadlines) -> None
     assert stuck.is_set()
     assert outcome.status == "timeout"
     assert outcome.duration_s >= 1.0
+    assert guest.call("e", "").status == "ok"
+    assert guest.instances == 2
 
 
 FOLDERS = """(component
