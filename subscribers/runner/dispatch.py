@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from broker.logs import get_logger
@@ -114,6 +115,7 @@ class Dispatcher:
         try:
             seen = view(self._dialect.NAME, name, event)
             body = self._dialect.envelope(seen)
+            seen = replace(seen, payload_bytes=b"")  # it stands in the envelope: one copy waits, not two
         except Exception as error:  # a payload may be bad in more ways than the bus has errors for
             self._count("unreadable", len(specs))
             why = str(error) if isinstance(error, BusError) else shown(error, ERROR_CHARACTERS)
@@ -123,7 +125,7 @@ class Dispatcher:
             return
         arrived = time.monotonic()
         for spec in specs:
-            if not self._pool.submit(spec.id, self._job(spec, event, seen, body, arrived)):
+            if not self._pool.submit(spec.id, self._job(spec, event, seen, body, arrived), body):
                 self._count("dropped")
 
     def _job(
@@ -138,7 +140,10 @@ class Dispatcher:
         return job
 
     def run_once(self, spec: HookSpec, seen: EventView, body: bytes) -> Outcome:
-        """Run one hook now, with its own payload file and sandbox; blocks until there is an outcome."""
+        """Run one hook now, with its own payload file and sandbox; blocks until there is an outcome.
+
+        ``body``: the envelope, whose payload ``seen`` need not hold any more.
+        """
         if self.refusal is not None:
             return Outcome.not_started(self.refusal)
         found = self._hooks.resolve(spec)

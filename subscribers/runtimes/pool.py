@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-from .budget import PER_HOOK, QUEUE, TOTAL, Budget, Verdict
+from .budget import PER_HOOK, QUEUE, QUEUE_BYTES, TOTAL, Budget, Verdict
 
 Job = Callable[[], None]
 
@@ -34,12 +34,23 @@ class PoolStats:
 class RunPool:
     """Runs jobs on at most ``total`` threads, ``per_hook`` at once for one hook; ``queue`` more may wait.
 
+    ``queue_bytes`` bounds the data that waits with them; see :class:`.budget.Budget`.
+
     Thread-safe. Threads are made when they are needed and stay until :meth:`drain`. They are daemons: a
     process that forgets to drain ends without its hooks' outcomes, but it ends.
     """
 
-    def __init__(self, *, total: int = TOTAL, per_hook: int = PER_HOOK, queue: int = QUEUE) -> None:
-        self._budget: Budget[Job] = Budget(total=total, per_hook=per_hook, queue=queue)
+    def __init__(
+        self,
+        *,
+        total: int = TOTAL,
+        per_hook: int = PER_HOOK,
+        queue: int = QUEUE,
+        queue_bytes: int = QUEUE_BYTES,
+    ) -> None:
+        self._budget: Budget[Job] = Budget(
+            total=total, per_hook=per_hook, queue=queue, queue_bytes=queue_bytes
+        )
         self._lock = threading.Lock()
         self._emptied = threading.Condition(self._lock)
         self._handoff: SimpleQueue[tuple[str, Job] | None] = SimpleQueue()
@@ -55,10 +66,13 @@ class RunPool:
             budget = self._budget
             return PoolStats(budget.running, budget.waiting, self._finished, self._dropped, self._failed)
 
-    def submit(self, hook_id: str, job: Job) -> bool:
-        """Run the job soon; False, and counted as a drop, if there is no room or the pool is draining."""
+    def submit(self, hook_id: str, job: Job, data: bytes = b"") -> bool:
+        """Run the job soon; False, and counted as a drop, if there is no room or the pool is draining.
+
+        ``data`` is what the job holds in memory, to be counted while it waits.
+        """
         with self._lock:
-            verdict = Verdict.DROP if self._draining else self._budget.offer(hook_id, job)
+            verdict = Verdict.DROP if self._draining else self._budget.offer(hook_id, job, data)
             if verdict is Verdict.START and not self._start(hook_id, job):
                 self._budget.finish(hook_id)  # hands out nothing: whoever waits, waits for another slot
                 verdict = Verdict.DROP

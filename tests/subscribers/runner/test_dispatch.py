@@ -14,7 +14,9 @@ from broker.client.core.numbering import Stream
 from broker.client.payloads import encode_payload
 from broker.protocol.events import Claim, Event
 from subscribers.dialects import prx
+from subscribers.dialects.base import EventView
 from subscribers.hooks.invocation import Invocation
+from subscribers.hooks.outcome import Outcome
 from subscribers.hooks.plan import Plan
 from subscribers.hooks.spec import HookSpec
 from subscribers.runner.dispatch import Dispatcher
@@ -43,8 +45,9 @@ class Hooks:
 class Pool:
     """Runs a job at once, in the caller's thread."""
 
-    def submit(self, _: str, job: Callable[[], None]) -> bool:
+    def submit(self, _: str, job: Callable[[], None], data: bytes) -> bool:
         """Run it."""
+        self.data = data
         job()
         return True
 
@@ -54,10 +57,11 @@ class Scene:
 
     def __init__(self, hooks: Hooks | None = None, files: object = None) -> None:
         self.reports: list[dict[str, Any]] = []
+        self.pool = Pool()
         self.dispatcher = Dispatcher(
             hooks or Hooks(),
             prx,
-            pool=cast("RunPool", Pool()),
+            pool=cast("RunPool", self.pool),
             reaper=cast("Reaper", None),
             files=cast("PayloadFiles", files),
             publish=self._publish,
@@ -189,3 +193,20 @@ def test_while_there_is_a_refusal_nothing_is_looked_for() -> None:
     scene.dispatcher.dispatch(event(b"{}"))
     assert scene.reports[0]["reason"] == "no sandbox"
     assert scene.dispatcher.outcomes == {"not_started": 1}
+
+
+def test_what_waits_holds_one_copy_of_the_payload(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is offered with its envelope, and its view holds no second copy of the payload."""
+    scene = Scene()
+    seen: list[tuple[EventView, bytes]] = []
+
+    def note(_: HookSpec, view: EventView, body: bytes) -> Outcome:
+        seen.append((view, body))
+        return Outcome.not_started("noted")
+
+    monkeypatch.setattr(scene.dispatcher, "run_once", note)
+    scene.dispatcher.dispatch(event(b'{"tool": "x"}'))
+    ((view, body),) = seen
+    assert view.payload_bytes == b""
+    assert orjson.loads(body)["payload"]["tool"] == "x"
+    assert scene.pool.data is body

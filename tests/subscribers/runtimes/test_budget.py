@@ -50,12 +50,30 @@ def test_a_hook_at_its_bound_is_passed_over() -> None:
     assert budget.finish("a") == ("a", 2)
 
 
+def test_what_waits_is_bounded_in_bytes() -> None:
+    """Data that is shared counts once, the first may be of any size, and what runs is not counted."""
+    budget: Budget[int] = Budget(total=1, per_hook=1, queue=9, queue_bytes=10)
+    large, small = b"x" * 50, b"y" * 6
+    assert budget.offer("a", 0, large) is START
+    assert [budget.offer("a", 0, large), budget.offer("b", 0, large)] == [WAIT, WAIT]
+    assert [budget.offer("a", 0, small), budget.offer("a", 0)] == [DROP, WAIT]
+    assert (budget.waiting, budget.waiting_bytes) == (3, 50)
+    assert budget.finish("a") == ("a", 0)
+    assert budget.waiting_bytes == 50
+    assert budget.finish("a") == ("b", 0)
+    assert (budget.waiting, budget.waiting_bytes) == (1, 0)
+    assert [budget.offer("a", 0, small), budget.offer("a", 0, b"z" * 5)] == [WAIT, DROP]
+    assert budget.offer("a", 0, b"z" * 4) is WAIT
+
+
 def test_what_waits_can_be_forgotten() -> None:
     """Forgetting says how many runs that were, and what runs is not affected."""
-    budget: Budget[int] = Budget(total=1, per_hook=1, queue=9)
+    budget: Budget[int] = Budget(total=1, per_hook=1, queue=9, queue_bytes=0)
+    data = b"x"
     for hook in "aab":
-        budget.offer(hook, 0)
+        budget.offer(hook, 0, data)
     assert budget.forget_waiting() == 2
+    assert budget.waiting_bytes == 0
     assert budget.finish("a") is None
     assert budget.offer("b", 0) is START
 
@@ -71,27 +89,39 @@ def test_bounds_that_let_nothing_run_are_refused(bounds: dict[str, int]) -> None
 class BudgetLaws(RuleBasedStateMachine):
     """Laws: bounds hold, a hook's runs keep their order, and no slot idles while a run may use it."""
 
-    TOTAL, PER_HOOK, QUEUE = 3, 2, 4
+    TOTAL, PER_HOOK, QUEUE, BYTES = 3, 2, 4, 12
+    DATA = tuple(bytes([number]) * number for number in range(0, 15, 2))
     hooks = st.sampled_from("abcd")
+    data = st.sampled_from(DATA)
 
     def __init__(self) -> None:
         super().__init__()
-        self.budget: Budget[int] = Budget(total=self.TOTAL, per_hook=self.PER_HOOK, queue=self.QUEUE)
+        self.budget: Budget[int] = Budget(
+            total=self.TOTAL, per_hook=self.PER_HOOK, queue=self.QUEUE, queue_bytes=self.BYTES
+        )
+        self.holds: dict[int, bytes] = {}
         self.running: Counter[str] = Counter()
         self.waiting: dict[str, list[int]] = defaultdict(list)
         self.number = 0
 
-    @rule(hook=hooks)
-    def offer(self, hook: str) -> None:
-        """A run is dropped only when the queue is full."""
+    def held(self, *more: bytes) -> int:
+        """Bytes of the data that waiting runs hold, with more of them."""
+        waiting = {self.holds[run] for runs in self.waiting.values() for run in runs}
+        return sum(map(len, waiting.union(more)))
+
+    @rule(hook=hooks, data=data)
+    def offer(self, hook: str, data: bytes) -> None:
+        """A run is dropped only when the queue is full in number or in bytes."""
         self.number += 1
-        verdict = self.budget.offer(hook, self.number)
+        self.holds[self.number] = data
+        verdict = self.budget.offer(hook, self.number, data)
         if verdict is START:
             self.running[hook] += 1
         elif verdict is WAIT:
             self.waiting[hook].append(self.number)
         else:
-            assert sum(map(len, self.waiting.values())) == self.QUEUE
+            is_full = sum(map(len, self.waiting.values())) == self.QUEUE
+            assert is_full or self.held(data) > max(self.BYTES, self.held())
 
     @precondition(lambda self: self.running.total())
     @rule(data=st.data())
@@ -110,6 +140,7 @@ class BudgetLaws(RuleBasedStateMachine):
         """What waits has a bound that holds it."""
         assert self.budget.running == self.running.total() <= self.TOTAL
         assert self.budget.waiting == sum(map(len, self.waiting.values())) <= self.QUEUE
+        assert self.budget.waiting_bytes == self.held() <= max(self.BYTES, *map(len, self.DATA))
         assert all(count <= self.PER_HOOK for count in self.running.values())
         for hook, runs in self.waiting.items():
             if runs:
