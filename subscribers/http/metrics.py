@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from .tallies import FURTHER, Tallies, as_map, as_rows
+from .tallies import FURTHER, STATUSES, Tallies, as_map, as_rows, kind_of
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -25,8 +25,9 @@ BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 SERIES: Final = 200
 """Pairs of event and status that a histogram tells apart; anybody may publish a report of a run."""
 
-STATUSES: Final = ("ok", "failed", "signalled", "timeout", "not_started")
-"""How a run can end; any other word is counted as unknown."""
+
+GAUGES: Final = 200
+"""Subscribers whose runs are told apart; those beyond are added up, as their counters are."""
 
 
 class Metrics:
@@ -191,11 +192,14 @@ def _of_status(status: Mapping[str, Any] | None) -> Iterator[Metric]:
     running = GaugeMetricFamily("prxbus_hook_runs_running", "Hook runs under way.", labels=("subscriber",))
     depth = GaugeMetricFamily("prxbus_hook_queue_depth", "Hook runs that wait.", labels=("subscriber",))
     sums: dict[tuple[str, str], float] = {}
+    names: set[str] = set()
     for row in as_rows(status.get("subscribers")):
         for counter in ("runs_now", "runs_waiting"):
             value = row.get(counter)
             if isinstance(value, int | float):
-                key = (counter, str(row.get("name", "?")))
+                name = kind_of(str(row.get("name", "?")))
+                key = (counter, name if name in names or len(names) < GAUGES else FURTHER)
+                names.add(key[1])
                 sums[key] = sums.get(key, 0.0) + value
     for (counter, name), value in sums.items():
         (running if counter == "runs_now" else depth).add_metric((name,), value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from broker.protocol.beacons import Beacon
 
@@ -26,8 +26,20 @@ SOURCES: Final = 20_000
 FORGET_SECONDS: Final = 600.0
 """A peer of which nothing was heard for so long is forgotten; silent publishers say more every 64 seconds."""
 
+CLOSED_SECONDS: Final = 60.0
+"""A publisher that has closed is forgotten after so long: the broker says its last word again for 30."""
+
+SWEEP_SECONDS: Final = 1.0
+"""Shortest time between two looks for what can be forgotten, however full a table is."""
+
 LABELS: Final = 2_000
 """Sums that one counter keeps apart."""
+
+STATUSES: Final = ("ok", "failed", "signalled", "timeout", "not_started")
+"""How a run can end; any other word is counted as unknown."""
+
+COUNTED: Final = (*STATUSES, "dropped", "unreadable")
+"""What runners count: runs by how they ended, and those that never were."""
 
 FURTHER: Final = "(further)"
 
@@ -44,7 +56,11 @@ _NUMBERED: Final = re.compile(r"[-_.:#/]*[0-9]+$")
 
 
 class Growing:
-    """Sums of counters that many sources report. ``totals`` is by label."""
+    """Sums of counters that many sources report. ``totals`` is by label.
+
+    Beyond :data:`LABELS` a label is counted under :data:`FURTHER`. Of a label that is a tuple only the first
+    part is anybody's to choose: the other parts stay.
+    """
 
     def __init__(self, labels: Iterable[Hashable] = ()) -> None:
         self.totals: dict[Hashable, float] = dict.fromkeys(labels, 0.0)
@@ -61,12 +77,20 @@ class Growing:
             return
         self._last[source, label] = (value, now)
         if label not in self.totals and len(self.totals) >= LABELS:
-            label = FURTHER
+            label = (FURTHER, *label[1:]) if isinstance(label, tuple) else FURTHER
         self.totals[label] = self.totals.get(label, 0.0) + max(0.0, value - before)
 
     def forget(self, before: float) -> None:
         """Forget the sources that have not been heard since ``before``; what they counted stays."""
         self._last = {key: last for key, last in self._last.items() if last[1] >= before}
+
+
+class _Told(NamedTuple):
+    """The last number of a publisher's topic, until when it is remembered, and whether it was the last."""
+
+    last: int
+    until: float
+    closed: bool
 
 
 class Tallies:
@@ -80,28 +104,38 @@ class Tallies:
         self.received = Growing()
         self.runs = Growing()
         self.status: Mapping[str, Any] | None = None
-        self._streams: dict[tuple[bytes, str], tuple[int, float]] = {}
+        self._streams: dict[tuple[bytes, str], _Told] = {}
+        self._next_sweep = float("-inf")
 
     def beacon(self, beacon: Beacon, now: float) -> None:
         """A publisher has said how far it is on each topic."""
         for topic, (_, last) in beacon.topics.items():
             key = (beacon.publisher, topic)
-            before = self._streams.get(key, (0, 0.0))[0]
-            if key not in self._streams and len(self._streams) >= STREAMS:
-                self.forget(now)
-                if len(self._streams) >= STREAMS:
-                    continue
-            self._streams[key] = (max(before, last), now)
+            told = self._streams.get(key)
+            if told is None and not self._has_room(now):
+                continue
+            before = 0 if told is None else told.last
+            if told is not None and told.closed:  # said again: that makes it live no longer
+                self._streams[key] = told._replace(last=max(before, last))
+            else:
+                until = now + (CLOSED_SECONDS if beacon.closing else FORGET_SECONDS)
+                self._streams[key] = _Told(max(before, last), until, beacon.closing)
             if last > before:
                 name = topic if topic in self.topics or len(self.topics) < TOPICS else FURTHER
                 self.topics[name] = self.topics.get(name, 0) + last - before
 
+    def _has_room(self, now: float) -> bool:
+        """Whether one more stream can be remembered."""
+        if len(self._streams) >= STREAMS and now >= self._next_sweep:
+            self.forget(now)
+        return len(self._streams) < STREAMS
+
     def forget(self, now: float) -> None:
-        """Forget publishers and peers that are long gone; what they counted stays."""
-        before = now - FORGET_SECONDS
-        self._streams = {key: last for key, last in self._streams.items() if last[1] >= before}
+        """Forget publishers and peers that are gone; what they counted stays."""
+        self._next_sweep = now + SWEEP_SECONDS
+        self._streams = {key: told for key, told in self._streams.items() if told.until >= now}
         for growing in (self.drops, self.refused, self.frames, self.received, self.runs):
-            growing.forget(before)
+            growing.forget(now - FORGET_SECONDS)
 
     def no_status(self) -> None:
         """The broker did not answer."""
@@ -122,12 +156,16 @@ class Tallies:
             self._subscriber(name, pid, row, now)
 
     def _subscriber(self, name: str, pid: object, row: Mapping[str, Any], now: float) -> None:
-        source, kind = (name, pid), _NUMBERED.sub("", name) or name
+        source, kind = (name, pid), kind_of(name)
         self._drops(source, row, SUBSCRIBER_DROPS, now)
         for counter, value in _numbers(row):
             if counter in ("received", "missed"):
                 self.received.report(source, (kind, counter), value, now)
-        for status, value in _numbers(row.get("runs")):
+        runs: dict[str, float] = {}
+        for word, value in _numbers(row.get("runs")):
+            status = word if word in COUNTED else "unknown"
+            runs[status] = runs.get(status, 0.0) + value
+        for status, value in runs.items():
             self.runs.report(source, (kind, status), value, now)
 
     def _drops(self, source: Hashable, row: Mapping[str, Any], causes: Mapping[str, str], now: float) -> None:
@@ -135,6 +173,11 @@ class Tallies:
             value = row.get(counter, 0)
             if isinstance(value, int | float):
                 self.drops.report(source, cause, value, now)
+
+
+def kind_of(name: str) -> str:
+    """A subscriber's name without its number."""
+    return _NUMBERED.sub("", name) or name
 
 
 def _merged(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, object], dict[str, Any]]:

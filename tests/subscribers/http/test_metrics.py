@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from broker.protocol.beacons import Beacon
 from subscribers.http import metrics as module
+from subscribers.http import tallies
 from subscribers.http.metrics import Metrics
 from subscribers.http.tallies import FURTHER
 
@@ -107,3 +108,28 @@ def test_invented_events_do_not_grow_the_series(monkeypatch: pytest.MonkeyPatch)
     found = samples(metrics)
     events = {labels[0] for name, labels in found if name == "prxbus_hook_run_duration_seconds_count"}
     assert events == {"e0", "e1", FURTHER}
+
+
+def test_invented_subscribers_do_not_grow_the_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the bound they are added up, in the gauges and in the counters; nothing is left out."""
+    monkeypatch.setattr(module, "GAUGES", 2)
+    monkeypatch.setattr(tallies, "LABELS", 2)
+    metrics = Metrics()
+    rows = [
+        {
+            "name": f"shell-{letter}",
+            "pid": 1,
+            "runs_now": 1,
+            "runs_waiting": 2,
+            "received": 3,
+            "runs": {"ok": 4},
+        }
+        for letter in "abcd"
+    ]
+    metrics.tallies.take_status({"subscribers": rows}, 0.0)
+    found = samples(metrics)
+    for name, value in (("prxbus_hook_runs_running", 1), ("prxbus_hook_queue_depth", 2)):
+        told = {labels[0]: value for (sample, labels), value in found.items() if sample == name}
+        assert told == {"shell-a": value, "shell-b": value, FURTHER: 2 * value}
+    assert found["prxbus_events_received_total", (FURTHER,)] == 6
+    assert found["prxbus_hook_runs_total", ("ok", FURTHER)] == 8

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from broker.protocol.beacons import Beacon
 from subscribers.http import tallies
-from subscribers.http.tallies import FORGET_SECONDS, FURTHER, Growing, Tallies
+from subscribers.http.tallies import CLOSED_SECONDS, FORGET_SECONDS, FURTHER, Growing, Tallies
 
 ONE, TWO = b"1" * 16, b"2" * 16
 
@@ -51,6 +51,58 @@ def test_streams_beyond_the_bound_are_passed_over(monkeypatch: pytest.MonkeyPatc
     assert found.topics == {"prx.a": 8}
 
 
+def closing(publisher: bytes, **topics: int) -> Beacon:
+    """The last word of a publisher."""
+    return beacon(publisher, **topics)._replace(closing=True)
+
+
+def test_publishers_that_closed_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each counts once, however often its last word is said again, and is soon forgotten."""
+    monkeypatch.setattr(tallies, "STREAMS", 110 * 61)
+    found, counted = Tallies(), 0
+    for second in range(600):
+        for number in range(110):
+            publisher = f"{second:08}{number:08}".encode()
+            found.beacon(closing(publisher, a=3), float(second))
+            counted += 3
+            for echo in (2, 8, 30):  # of one that closed so long ago
+                if second >= echo:
+                    again = f"{second - echo:08}{number:08}".encode()
+                    found.beacon(closing(again, a=3), float(second))
+    assert found.topics == {"prx.a": counted}
+
+
+def test_a_last_word_comes_in_parts() -> None:
+    """Topics are told over several beacons, and one that was told before its end may come late."""
+    found = Tallies()
+    found.beacon(beacon(ONE, a=2, b=1), 0.0)
+    found.beacon(closing(ONE, a=5), 1.0)
+    found.beacon(closing(ONE, b=4), 1.0)
+    found.beacon(beacon(ONE, a=4, b=4), 1.0)
+    found.beacon(closing(ONE, a=6), 31.0)
+    assert found.topics == {"prx.a": 6, "prx.b": 4}
+    found.forget(1.0 + CLOSED_SECONDS + 0.1)
+    assert not found._streams
+
+
+def test_a_full_table_is_not_swept_for_each_beacon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a second at most, whatever comes."""
+    monkeypatch.setattr(tallies, "STREAMS", 1)
+    found, sweeps = Tallies(), 0
+    forget = found.drops.forget
+
+    def counting(before: float) -> None:
+        nonlocal sweeps
+        sweeps += 1
+        forget(before)
+
+    monkeypatch.setattr(found.drops, "forget", counting)
+    for number in range(100):
+        found.beacon(beacon(str(number).encode(), a=1), 5.0 + number / 100)
+    assert sweeps == 1
+    assert found.topics == {"prx.a": 1}
+
+
 def test_a_sum_outlives_its_sources() -> None:
     """Peers that leave take nothing away, and what is forgotten stays counted."""
     found = Tallies()
@@ -79,7 +131,7 @@ def test_a_status_is_counted_by_what_it_says() -> None:
                 "pid": 1,
                 "received": 5,
                 "missed": 1,
-                "runs": {"ok": 4, "timeout": 1},
+                "runs": {"ok": 4, "timeout": 1, "dropped": 7},
                 "runs_dropped": 7,
             },
             {"name": "http-stream-12", "pid": 2, "received": 3},
@@ -99,7 +151,7 @@ def test_a_status_is_counted_by_what_it_says() -> None:
         ("http-stream", "received"): 7,
         ("twin", "received"): 3,
     }
-    assert found.runs.totals == {("shell", "ok"): 4, ("shell", "timeout"): 1}
+    assert found.runs.totals == {("shell", "ok"): 4, ("shell", "timeout"): 1, ("shell", "dropped"): 7}
     assert (found.drops.totals["subscriber_missed"], found.drops.totals["hook_queue_full"]) == (1, 7)
     found.no_status()
     assert found.status is None
@@ -136,3 +188,26 @@ def test_sources_and_labels_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     for source in "abcd":
         growing.report(source, source, 1, 0.0)
     assert growing.totals == {"a": 1, "b": 1, FURTHER: 1}
+
+
+def test_sums_beyond_the_bound_keep_what_nobody_can_invent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs and events of further subscribers are told by how they ended; odd words are one."""
+    monkeypatch.setattr(tallies, "LABELS", 2)
+    found = Tallies()
+    rows = [
+        {"name": name, "pid": 1, "received": 1, "missed": 2, "runs": {"ok": 3, "odd": 4, f"x{name}": 5}}
+        for name in "abc"
+    ]
+    found.take_status({"subscribers": rows}, 0.0)
+    assert found.received.totals == {
+        ("a", "received"): 1,
+        ("a", "missed"): 2,
+        (FURTHER, "received"): 2,
+        (FURTHER, "missed"): 4,
+    }
+    assert found.runs.totals == {
+        ("a", "ok"): 3,
+        ("a", "unknown"): 9,
+        (FURTHER, "ok"): 6,
+        (FURTHER, "unknown"): 18,
+    }
