@@ -48,6 +48,7 @@ def wasm_program(settings: Settings, directory: str, workspace: str) -> Program 
     argv = [sys.executable, "-P", "-m", "subscribers.runner.wasm_service", "--lifeline"]
     argv += ["--runtime-dir", directory, "--workspace", workspace, "--queue", str(wasm.queue)]
     argv += ["--drain-seconds", str(wasm.drain_seconds), "--memory-mb", str(wasm.memory_mb)]
+    argv += ["--kv-storage-mb", str(wasm.kv_storage_mb)]
     argv += ["--allow", wasm.allow, "--log-level", settings.log.level]
     for flag, value in (("--cache-dir", wasm.cache_dir), ("--state-dir", wasm.state_dir)):
         argv += [] if value is None else [flag, value]

@@ -90,6 +90,9 @@ class Wasm(_Section):
         5.0, "lower", "seconds that calls may take to end when the bus stops", ge=0, le=300
     )
     memory_mb: int = _setting(1_024, "lower", "most memory that a manifest may ask for", ge=1, le=4_096)
+    kv_storage_mb: int = _setting(
+        64, "lower", "most room for keys and values that a manifest may ask for", ge=0, le=1_024
+    )
     allow: Literal["network", "filesystem", "wasi", "none"] = _setting(
         "none",
         "tighten",

@@ -125,7 +125,7 @@ class PluginHost:
         return self._stored().delete(key)
 
     def kv_keys(self, prefix: str) -> list[str]:
-        """The stored keys."""
+        """The stored keys; the call ends where they are too many to be listed."""
         return self._stored().keys(prefix)
 
     def publish(self, topic: str, payload: str) -> None:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from ..dialects.prx_plugin import Manifest
 from ..runtimes.deadlines import Deadlines
-from ..runtimes.wasm_component import BadComponent, compile_component
+from ..runtimes.wasm_component import BadComponent, Compiled, compile_component
 from ..runtimes.wasm_guest import CallLimits, Guest, Wasi
 from ..runtimes.wasm_keys import KeyValues
 from ..sources.hook_source import Content, Unreadable
@@ -30,7 +30,7 @@ Allowed = Literal["none", "wasi", "filesystem", "network"]
 LEVELS: Final[tuple[Allowed, ...]] = ("none", "wasi", "filesystem", "network")
 
 AT_ONCE: Final = 2
-"""Components that are compiled at the same time."""
+"""Components that are read and compiled at the same time, first come first served."""
 
 _MIB: Final = 1_048_576
 
@@ -41,10 +41,11 @@ class LoadFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator decides: ``allowed`` of WASI, and the most memory that a manifest may ask for."""
+    """What the operator decides: ``allowed`` of WASI, and the most that a manifest may ask for."""
 
     allowed: Allowed
     memory_mb: int
+    kv_storage_mb: int
 
 
 class Loaded:
@@ -87,33 +88,41 @@ class Loader:
     def load(self, plugin: Plugin) -> Loaded:
         """Read, compile and link a plugin; takes up to many seconds. Raises :class:`LoadFailed`."""
         manifest = plugin.manifest
-        if manifest.max_memory_mb > self._policy.memory_mb:
-            raise LoadFailed(
-                f"it wants {manifest.max_memory_mb} MiB of memory, and the setting wasm.memory_mb allows "
-                f"{self._policy.memory_mb}"
-            )
-        wasi = self._wasi(manifest)
-        component = self._plugins.read_component(plugin)
-        if not isinstance(component, Content):
-            why = component.message if isinstance(component, Unreadable) else "it is gone"
-            raise LoadFailed(f"its component {manifest.wasm} cannot be read: {why}")
-        try:
-            with self._slots:
-                compiled = compile_component(
-                    component.text,
-                    fuel=manifest.max_fuel is not None,
-                    cache=self._cache,
-                    wasi=wasi is not None,
+        for what, wanted, setting, most in (
+            ("memory", manifest.max_memory_mb, "memory_mb", self._policy.memory_mb),
+            ("keys and values", manifest.max_kv_storage_mb, "kv_storage_mb", self._policy.kv_storage_mb),
+        ):
+            if wanted > most:
+                raise LoadFailed(
+                    f"it wants {wanted} MiB of {what}, and the setting wasm.{setting} allows {most}"
                 )
-        except BadComponent as error:
-            hint = "" if error.hint is None else f"; {error.hint}"
-            raise LoadFailed(f"its component {manifest.wasm}: {error}{hint}") from None
+        wasi = self._wasi(manifest)
+        with self._slots:  # before it is read: components are large, and many plugins may be loaded at once
+            compiled = self._compile(plugin, wasi)
         host = self._host(manifest)
         limits = CallLimits(
             manifest.max_memory_mb * _MIB, manifest.max_execution_time_ms / 1_000, manifest.max_fuel
         )
         guest = Guest(compiled, host, limits, self._deadlines, wasi=wasi, on_fresh=host.fresh)
         return Loaded(plugin, guest, host)
+
+    def _compile(self, plugin: Plugin, wasi: Wasi | None) -> Compiled:
+        manifest = plugin.manifest
+        component = self._plugins.read_component(plugin)
+        if not isinstance(component, Content):
+            why = component.message if isinstance(component, Unreadable) else "it is gone"
+            raise LoadFailed(f"its component {manifest.wasm} cannot be read: {why}")
+        try:
+            return compile_component(
+                component.text,
+                fuel=manifest.max_fuel is not None,
+                cache=self._cache,
+                wasi=wasi is not None,
+                network=wasi is not None and wasi.network,
+            )
+        except BadComponent as error:
+            hint = "" if error.hint is None else f"; {error.hint}"
+            raise LoadFailed(f"its component {manifest.wasm}: {error}{hint}") from None
 
     def _host(self, manifest: Manifest) -> PluginHost:
         path = os.path.join(self._state_dir, f"{manifest.name}.sqlite3")

@@ -53,6 +53,9 @@ QUEUE: Final = 1_024
 MEMORY_MB: Final = 1_024
 """Most memory that a manifest may ask for."""
 
+KV_STORAGE_MB: Final = 64
+"""Most room for keys and values that a manifest may ask for."""
+
 LOGGED_CHARACTERS: Final = 300
 """Characters of an error in the log; the report has more."""
 
@@ -75,7 +78,7 @@ class WasmService:
         self._plugins = WorkspacePlugins(options.workspace, self._tell, self._failed)
         loader = Loader(
             self._plugins,
-            Policy(options.allow, options.memory_mb),
+            Policy(options.allow, options.memory_mb, options.kv_storage_mb),
             self._subscriptions,
             self._deadlines,
             cache=_cache(options.cache_dir),
@@ -217,6 +220,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--queue", type=int, default=QUEUE, help="events that may wait for one plugin")
     parser.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
     parser.add_argument("--memory-mb", type=int, default=MEMORY_MB, help="most that a manifest may ask for")
+    parser.add_argument(
+        "--kv-storage-mb", type=int, default=KV_STORAGE_MB, help="most that a manifest may ask for"
+    )
     parser.add_argument("--allow", choices=LEVELS, default=LEVELS[0], help="what of WASI may be granted")
     parser.add_argument("--cache-dir", help="where compiled code is kept")
     parser.add_argument("--state-dir", help="where plugins' keys are kept")

@@ -77,7 +77,11 @@ def _mend_lists(lists: type[_types.ListType]) -> None:
         if not self._is_bytes():
             return lift(self, found)
         cells = found.of.list
-        value = ctypes.string_at(cells.data, cells.size * _SIZE)[_BYTE::_SIZE] if cells.size else b""
+        value = b""
+        if cells.size:  # a view with a stride: the cells are 32 times as large as what is taken from them
+            address = ctypes.addressof(cells.data.contents)
+            buffer = (ctypes.c_ubyte * (cells.size * _SIZE)).from_address(address)
+            value = bytes(memoryview(buffer).cast("B")[_BYTE::_SIZE])
         ffi.wasmtime_component_vallist_delete(ctypes.byref(cells))
         return value
 

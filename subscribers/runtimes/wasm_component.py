@@ -23,6 +23,7 @@ FUNCTION: Final = "on-event"
 _EXPORT: Final = re.compile(r"(?:[a-z][a-z0-9-]*:[a-z][a-z0-9-]*/)?(?:hooks|hook-exports)(?:@.+)?")
 """An interface that the package of any plugin may call ``hooks``, or ``hook-exports``, in any version."""
 
+_HTTP: Final = "wasi:http/"
 _MAGIC: Final = b"\0asm"
 _CORE: Final = b"\x01\0\0\0"
 """What follows the magic number in a core module."""
@@ -55,14 +56,16 @@ class Compiled:
     @property
     def wants_http(self) -> bool:
         """Whether it cannot run without WASI's HTTP."""
-        return any(name.startswith("wasi:http/") for name in self.imports)
+        return any(name.startswith(_HTTP) for name in self.imports)
 
 
-def compile_component(code: bytes, *, fuel: bool, cache: str | None, wasi: bool) -> Compiled:
+def compile_component(
+    code: bytes, *, fuel: bool, cache: str | None, wasi: bool, network: bool = False
+) -> Compiled:
     """Compile ``code``, a component in binary or in text, and check its type.
 
     ``fuel``: its instructions will be counted. ``cache``: where compiled code is kept, see
-    :func:`.wasm_engine.prepare_cache`. ``wasi``: it may import WASI. Takes from milliseconds to many seconds,
+    :func:`.wasm_engine.prepare_cache`. ``wasi``: it may import WASI, ``network``: its HTTP too. Takes from milliseconds to many seconds,
     without holding the interpreter. Raises :class:`BadComponent`.
     """
     if not code:
@@ -82,7 +85,7 @@ def compile_component(code: bytes, *, fuel: bool, cache: str | None, wasi: bool)
     type_ = component.type
     imports = type_.imports(engine)
     for name, found in imports.items():
-        _check_import(engine, name, found.ty, wasi=wasi)
+        _check_import(engine, name, found.ty, wasi=wasi, network=network)
     return Compiled(
         engine,
         component,
@@ -97,7 +100,7 @@ def shortened(text: str, most: int = _MESSAGE_CHARACTERS) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def _check_import(engine: Engine, name: str, found: wc.ComponentItem, *, wasi: bool) -> None:
+def _check_import(engine: Engine, name: str, found: wc.ComponentItem, *, wasi: bool, network: bool) -> None:
     kind = interface(name)
     if kind is not None and isinstance(found, wc.ComponentInstanceType):
         ours = wasm_types.HOST[kind]
@@ -114,7 +117,12 @@ def _check_import(engine: Engine, name: str, found: wc.ComponentItem, *, wasi: b
         raise BadComponent(
             f"it imports {name}, and WASI is not granted",
             'build it without WASI (componentize-py: --stub-wasi), or name "wasi" in permissions.required '
-            "and have the operator allow it with the setting wasm.wasi",
+            "and have the operator allow it with the setting wasm.allow",
+        )
+    elif name.startswith(_HTTP) and not network:
+        raise BadComponent(
+            f"it imports {name}, and the network is not granted",
+            'name "network" in permissions.required and have the operator allow it with the setting wasm.allow',
         )
 
 

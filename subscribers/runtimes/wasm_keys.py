@@ -13,6 +13,12 @@ from typing import Final
 KEY_BYTES: Final = 1_024
 """Longest key."""
 
+VALUE_BYTES: Final = 2_097_152
+"""Longest value (2 MiB). The engine ends a call that copies one of over 3 MiB; this is said before."""
+
+LISTED_BYTES: Final = 1_048_576
+"""Most bytes of keys, each counted with :data:`ENTRY_BYTES`, that are listed at once."""
+
 ENTRY_BYTES: Final = 64
 """What an entry counts beside its key and its value: many small ones are not free."""
 
@@ -73,6 +79,8 @@ class KeyValues:
         name = key.encode()
         if len(name) > KEY_BYTES:
             raise KeysRefused(f"a key has at most {KEY_BYTES} bytes, not {len(name)}")
+        if len(value) > VALUE_BYTES:
+            raise KeysRefused(f"a value has at most {VALUE_BYTES} bytes, not {len(value)}")
         after = self.used - self._size_of(name) + len(name) + len(value) + ENTRY_BYTES
         if after > self._most:
             raise KeysRefused(f"no room: {after} of {self._most} bytes would be in use (max_kv_storage_mb)")
@@ -89,11 +97,21 @@ class KeyValues:
         return size > 0
 
     def keys(self, prefix: str) -> list[str]:
-        """Every key that begins with ``prefix``, in the order of their bytes."""
+        """Every key that begins with ``prefix``, in the order of their bytes.
+
+        Raises :class:`KeysRefused` where those are more than :data:`LISTED_BYTES`.
+        """
         name = prefix.encode()
-        wanted = "SELECT key FROM kv WHERE ?2 = 0 OR SUBSTR(key, 1, ?2) = ?1 ORDER BY key"
-        rows = self._base.execute(wanted, (name, len(name)))
-        return [bytes(key).decode() for (key,) in rows]
+        after = name[:-1] + bytes([name[-1] + 1]) if name else None  # no byte of a text is the last one, 255
+        wanted = "SELECT key FROM kv WHERE key >= ?1 AND (?2 IS NULL OR key < ?2) ORDER BY key"
+        found: list[str] = []
+        listed = 0
+        for (key,) in self._base.execute(wanted, (name, after)):
+            listed += len(key) + ENTRY_BYTES
+            if listed > LISTED_BYTES:
+                raise KeysRefused(f"more keys begin so than can be listed at once ({LISTED_BYTES} bytes)")
+            found.append(bytes(key).decode())
+        return found
 
     def close(self) -> None:
         """Close the file; what was stored stays."""

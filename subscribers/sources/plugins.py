@@ -98,7 +98,12 @@ def _may_be_plugin(entry: os.DirEntry[str]) -> bool:
     """Folders, and links, which are then refused with a word; hidden ones belong to tools."""
     if entry.name.startswith("."):
         return False
-    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and entry.is_dir())
+    if not entry.is_symlink():
+        return entry.is_dir(follow_symlinks=False)
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself, or through a folder that this user may not see
+        return True
 
 
 def _open(folder: str, below: Sequence[str]) -> Descriptor:

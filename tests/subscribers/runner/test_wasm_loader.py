@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
 
 from broker.protocol.events import Event
-from subscribers.runner.wasm_loader import Allowed, Loaded, Loader, LoadFailed, Policy
+from subscribers.runner import wasm_loader
+from subscribers.runner.wasm_loader import AT_ONCE, Allowed, Loaded, Loader, LoadFailed, Policy
 from subscribers.runner.wasm_subscriptions import Subscriptions
 from subscribers.runtimes.deadlines import Deadlines
+from subscribers.runtimes.wasm_component import compile_component
+from subscribers.sources.plugins_state import Plugin
 from subscribers.sources.plugins_workspace import PluginSet, WorkspacePlugins
 from tests.subscribers.runtimes.guests import ECHO, component
 from tests.subscribers.runtimes.test_wasm_guest import SLEEPER
@@ -36,7 +43,14 @@ class Scene:
         self.deadlines = deadlines
 
     def load(self, more: str = "", text: str | None = None, allowed: Allowed = "none") -> Loaded:
-        """The plugin of a manifest with ``more`` in it."""
+        """The plugin of a manifest with ``more`` in it, loaded."""
+        loader, plugin = self.prepared(more, text, allowed)
+        return loader.load(plugin)
+
+    def prepared(
+        self, more: str = "", text: str | None = None, allowed: Allowed = "none"
+    ) -> tuple[Loader, Plugin]:
+        """What loads it, and the plugin of a manifest with ``more`` in it."""
         folder = self.path / "plugins" / "p"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "p.wat").write_text(component(ECHO) if text is None else text)
@@ -48,7 +62,7 @@ class Scene:
         plugins = WorkspacePlugins(str(self.path), nothing, nothing)
         loader = Loader(
             plugins,
-            Policy(allowed, 100),
+            Policy(allowed, 100, 20),
             Subscriptions(),
             self.deadlines,
             cache=None,
@@ -56,7 +70,7 @@ class Scene:
             open_bus=lambda name: pytest.fail(f"{name} does not publish"),
         )
         (plugin,) = plugins.load().plugins
-        return loader.load(plugin)
+        return loader, plugin
 
 
 @pytest.fixture
@@ -80,6 +94,7 @@ def test_a_plugin_is_loaded_with_the_limits_of_its_manifest(scene: Scene) -> Non
         ('[permissions]\nrequired = ["wasi"]\n', "none", 'set wasm.allow = "wasi"'),
         ('[permissions]\nrequired = ["network"]\n', "filesystem", 'set wasm.allow = "network"'),
         ("[resources]\nmax_memory_mb = 101\n", "network", "wasm.memory_mb allows 100"),
+        ("[resources]\nmax_kv_storage_mb = 21\n", "network", "wasm.kv_storage_mb allows 20"),
         (
             '[permissions]\nrequired = ["filesystem"]\nfilesystem_allowlist = ["absent"]\n',
             "filesystem",
@@ -112,6 +127,34 @@ def test_wasi_needs_both_the_manifest_and_the_operator(scene: Scene) -> None:
     assert scene.load(asks, SLEEPER, allowed="network").guest.call("e", "").status == "ok"
 
 
+def test_components_are_read_when_they_have_a_place(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their bytes do not wait in memory: so many are read and compiled at once, however many are loaded."""
+    at_once, most = 0, 0
+    lock = threading.Lock()
+    reads = WorkspacePlugins.read_component
+
+    def read(self: WorkspacePlugins, plugin: Plugin) -> object:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        return reads(self, plugin)
+
+    def compiled(*arguments: Any, **named: Any) -> object:
+        nonlocal at_once
+        time.sleep(0.02)
+        with lock:
+            at_once -= 1
+        return compile_component(*arguments, **named)
+
+    loader, plugin = scene.prepared()
+    monkeypatch.setattr(WorkspacePlugins, "read_component", read)
+    monkeypatch.setattr(wasm_loader, "compile_component", compiled)
+    with ThreadPoolExecutor(6) as pool:
+        assert len(list(pool.map(loader.load, [plugin] * 6))) == 6
+    assert (most, at_once) == (AT_ONCE, 0)
+
+
 def test_a_component_that_is_gone_or_bad_is_said(scene: Scene) -> None:
     """The sentence names the file and what is wrong with it."""
     with pytest.raises(LoadFailed, match=r"its component p.wat: .* exports nothing, .*; export one"):
@@ -125,7 +168,7 @@ def test_a_component_that_vanished_since_it_was_seen_is_said(tmp_path: Path, sce
     (plugin,) = plugins.load().plugins
     loader = Loader(
         plugins,
-        Policy("none", 100),
+        Policy("none", 100, 20),
         Subscriptions(),
         scene.deadlines,
         cache=None,

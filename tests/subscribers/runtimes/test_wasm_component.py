@@ -89,6 +89,11 @@ IMPORTING = '(component (import "{}" (instance (export "{}" (func {})))))'
             None,
         ),
         (IMPORTING.format("wasi:cli/exit@0.2.0", "exit", ""), "WASI is not granted", "--stub-wasi"),
+        (
+            IMPORTING.format("wasi:cli/exit@0.2.0", "exit", ""),
+            "WASI is not granted",
+            "the setting wasm.allow",
+        ),
         ('(component (import "f" (func)))', "imports f", None),
     ],
 )
@@ -97,6 +102,16 @@ def test_what_is_no_plugin_is_said_before_it_runs(code: bytes | str, message: st
     with pytest.raises(BadComponent, match=re.escape(message)) as caught:
         compiled(code)
     assert hint is None or hint in (caught.value.hint or "")
+
+
+def test_http_needs_the_network_and_not_wasi_alone() -> None:
+    """Without the network it is refused before it runs, for no call of it could begin."""
+    http = IMPORTING.format("wasi:http/outgoing-handler@0.2.0", "handle", "")
+    with pytest.raises(BadComponent, match="the network is not granted") as caught:
+        compile_component(http.encode(), fuel=False, cache=None, wasi=True)
+    assert "the setting wasm.allow" in (caught.value.hint or "")
+    with pytest.raises(BadComponent, match="it exports nothing"):
+        compile_component(http.encode(), fuel=False, cache=None, wasi=True, network=True)
 
 
 def test_a_type_that_is_not_in_the_interface_is_named() -> None:

@@ -15,6 +15,7 @@ pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
 from subscribers.runtimes.deadlines import Deadline, Deadlines
 from subscribers.runtimes.wasm_component import compile_component
 from subscribers.runtimes.wasm_guest import REASON_CHARACTERS, CallLimits, Guest, Wasi
+from subscribers.runtimes.wasm_keys import VALUE_BYTES
 from tests.integration.waiting import until
 from tests.subscribers.runtimes.guests import BOMB, ECHO, LOOP, OK, TRAP, Recorder, component
 
@@ -203,6 +204,8 @@ def test_one_call_cannot_copy_endlessly_out_of_the_component(make: Make) -> None
     outcome = make(component(store), host).call("e", "x" * (MAX_MEMORY - 200_000))
     assert outcome.status == "failed"
     assert host.kept == {}
+    assert make(component(store), host).call("e", "x" * VALUE_BYTES).status == "ok"
+    assert host.kept == {"x": b"x" * VALUE_BYTES}
 
 
 def test_guests_in_many_threads_do_not_mix(make: Make) -> None:

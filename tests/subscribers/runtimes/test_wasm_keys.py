@@ -10,7 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from subscribers.runtimes.wasm_keys import ENTRY_BYTES, KEY_BYTES, KeysRefused, KeyValues
+from subscribers.runtimes.wasm_keys import (
+    ENTRY_BYTES,
+    KEY_BYTES,
+    LISTED_BYTES,
+    VALUE_BYTES,
+    KeysRefused,
+    KeyValues,
+)
 
 
 def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
@@ -59,6 +66,38 @@ def test_there_is_room_for_so_much_and_no_more(tmp_path: Path) -> None:
     assert kept.used == 1 + ENTRY_BYTES
     with pytest.raises(KeysRefused, match=f"at most {KEY_BYTES} bytes"):
         kept.set("k" * (KEY_BYTES + 1), b"")
+    kept.close()
+
+
+def test_values_and_lists_have_their_bounds(tmp_path: Path) -> None:
+    """One value, and all keys that are listed at once, are bounded; a longer prefix lists fewer."""
+    kept = KeyValues(str(tmp_path / "k"), 1 << 30)
+    kept.set("v", b"x" * VALUE_BYTES)
+    with pytest.raises(KeysRefused, match=f"a value has at most {VALUE_BYTES} bytes"):
+        kept.set("v", b"x" * (VALUE_BYTES + 1))
+    assert kept.get("v") == b"x" * VALUE_BYTES
+    most = LISTED_BYTES // (KEY_BYTES + ENTRY_BYTES)
+    for number in range(most):
+        kept.set(f"k{number:0{KEY_BYTES - 1}}", b"")
+    assert len(kept.keys("k")) == most
+    kept.set("k" + "9" * (KEY_BYTES - 1), b"")
+    with pytest.raises(KeysRefused, match="more keys begin so than can be listed at once"):
+        kept.keys("")
+    assert kept.keys("k9") == ["k" + "9" * (KEY_BYTES - 1)]
+    kept.close()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@given(st.sets(st.text(max_size=3), max_size=20), st.text(max_size=2))
+def test_a_prefix_is_one_of_text(tmp_path: Path, keys: set[str], prefix: str) -> None:
+    """Whatever the characters, the keys listed are those that begin with the prefix, in the order of bytes."""
+    path = tmp_path / "law"
+    path.unlink(missing_ok=True)
+    kept = KeyValues(str(path), 1 << 20)
+    for key in keys:
+        kept.set(key, b"")
+    wanted = sorted((key for key in keys if key.startswith(prefix)), key=str.encode)
+    assert kept.keys(prefix) == wanted
     kept.close()
 
 

@@ -67,6 +67,14 @@ def test_what_is_not_there_is_absent(tmp_path: Path) -> None:
     assert plugins.component_signature(str(tmp_path), "a", "x/y.wasm") is None
 
 
+def test_a_link_to_itself_hides_no_plugin(tmp_path: Path) -> None:
+    """It is named as any other link, and the folders beside it are listed."""
+    add(tmp_path, "a")
+    (tmp_path / "plugins" / "x").symlink_to("x")
+    assert plugins.look(str(tmp_path)) == plugins.Listing(("a", "x"))
+    assert code(plugins.read_manifest(str(tmp_path), "x")) == "symbolic_link"
+
+
 def test_nothing_is_read_through_a_link(tmp_path: Path) -> None:
     """Neither plugins itself, nor a plugin, nor its manifest, nor what is on the way to its component."""
     elsewhere = add(tmp_path / "other", "a")
