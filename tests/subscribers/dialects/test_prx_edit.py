@@ -106,8 +106,12 @@ def test_a_file_that_the_runtime_refuses_cannot_be_edited(text: bytes) -> None:
     [
         ({"error": [{"command": "a"}] * (MAX_LISTED + 1)}, "too_many_actions", "hooks"),
         ({"error": [1] * (MAX_LISTED + 1)}, "too_many_actions", "hooks"),
-        ({" " * number: [] for number in range(MAX_LISTED + 1)}, "too_many_events", "hooks"),
-        ({"error": [{}, {"mine": json.loads("[" * 250 + "]" * 250)}]}, "too_deep", "hooks.error[1]"),
+        ({"error" + " " * number: [] for number in range(MAX_LISTED + 1)}, "too_many_events", "hooks"),
+        (
+            {"error": [{"command": "a"}, {"command": "a", "mine": json.loads("[" * 250 + "]" * 250)}]},
+            "too_deep",
+            "hooks.error[1]",
+        ),
     ],
 )
 def test_a_file_with_more_than_can_be_edited_is_refused(events: Any, code: str, field: str) -> None:
