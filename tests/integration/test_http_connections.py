@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import threading
 import time
@@ -93,7 +94,7 @@ def trickle(client: socket.socket) -> None:
     with suppress(ConnectionError):
         while time.monotonic() < deadline:
             client.sendall(b"G")
-            time.sleep(0.03)
+            select.select([client], [], [], 0.03)
         pytest.fail("the connection is still there")
 
 
@@ -115,7 +116,9 @@ def test_a_request_that_takes_its_time_is_not_cut(tmp_path: Path, monkeypatch: p
         inside = served.guard._app
 
         async def late(scope: Scope, receive: Receive, send: Send) -> None:
-            await asyncio.sleep(0.4)
+            over = asyncio.Event()
+            asyncio.get_running_loop().call_later(0.4, over.set)
+            await over.wait()
             await inside(scope, receive, send)
 
         monkeypatch.setattr(served.guard, "_app", late)

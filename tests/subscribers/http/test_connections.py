@@ -32,8 +32,7 @@ def test_a_deadline_counts_from_its_first_start() -> None:
         begun = loop.time()
         deadline = Deadline(0.05, over.set)
         deadline.start()
-        await asyncio.sleep(0.02)
-        deadline.start()
+        loop.call_later(0.02, deadline.start)
         async with asyncio.timeout(30.0):
             await over.wait()
         assert loop.time() - begun >= 0.05
