@@ -59,7 +59,9 @@ class PluginDispatcher:
                 self._subscriptions.forget(name)
                 self._retired.append(worker)
                 # What waits for it is given up: whoever removes a plugin wants it to stop.
-                threading.Thread(target=worker.drain, args=(0.0,), name=f"end {name}", daemon=True).start()
+                threading.Thread(
+                    target=self._end, args=(worker, 0.0), name=f"end {name}", daemon=True
+                ).start()
             for name, plugin in wanted.items():
                 worker_of = self._workers.get(name)
                 if worker_of is None:
@@ -96,7 +98,7 @@ class PluginDispatcher:
         """Take nothing more and let calls end until ``deadline`` (monotonic); how many were given up."""
         with self._lock:
             workers = list(self._workers.values())
-        return sum(worker.drain(deadline) for worker in workers)
+        return sum(self._end(worker, deadline) for worker in workers)
 
     def join(self, deadline: float) -> bool:
         """Wait for what is left to end; whether all of it has."""
@@ -109,7 +111,7 @@ class PluginDispatcher:
         """What the broker's status shows of this process."""
         with self._lock:
             workers = list(self._workers.values())
-            self._retired = [worker for worker in self._retired if not worker.join(0.0)]
+            self._forget_ended()
             outcomes = dict(self._outcomes)
         return {
             "hooks": len(workers),
@@ -120,6 +122,23 @@ class PluginDispatcher:
             "runs_dropped": outcomes.get("dropped", 0),
             "stuck": sum(worker.stuck for worker in (*workers, *self._retired)),
         }
+
+    def _end(self, worker: PluginWorker, deadline: float) -> int:
+        """End a worker, and count what waited for it and is given up; how many calls are."""
+        given_up = worker.drain(deadline)
+        if given_up.waiting:
+            self._count("dropped", given_up.waiting)
+        return sum(given_up)
+
+    def _forget_ended(self) -> None:
+        """Let go of removed plugins whose last call has ended, with what that call subscribed to. Locked.
+
+        Where the name is in force again, the first instance of the new plugin has that forgotten.
+        """
+        for worker in [worker for worker in self._retired if worker.join(0.0)]:
+            self._retired.remove(worker)
+            if worker.name not in self._workers:
+                self._subscriptions.forget(worker.name)
 
     def _current(self) -> list[PluginWorker]:
         with self._lock:

@@ -41,6 +41,13 @@ class Call(NamedTuple):
     arrived: float
 
 
+class GivenUp(NamedTuple):
+    """Calls that did not come to their end: those that waited, and the one that was under way."""
+
+    waiting: int
+    running: int
+
+
 Report = Callable[[Plugin, Call, Outcome, float], None]
 """Told of each call: plugin, call, outcome, and the seconds that it had waited."""
 
@@ -62,11 +69,10 @@ class _Turn:
 
 
 class PluginWorker:
-    """Calls one plugin. Thread-safe. ``dropped`` counts calls for which there was no room."""
+    """Calls one plugin. Thread-safe."""
 
     def __init__(self, plugin: Plugin, loads: Loads, report: Report, queue: int) -> None:
         self.name = plugin.manifest.name
-        self.dropped = 0
         self._plugin = plugin  # whose events are listened for
         self._loads = loads
         self._report = report
@@ -112,12 +118,11 @@ class PluginWorker:
         return self._turn.loaded is not None or self._next is not None
 
     def offer(self, call: Call) -> bool:
-        """Have the plugin called soon; False, and counted, when there is no room."""
+        """Have the plugin called soon; False when there is no room: the caller counts the drop."""
         with self._changed:
             is_full = len(self._queue) >= self._room
             is_full = is_full or (bool(self._queue) and self._bytes + len(call.body) > QUEUE_BYTES)
             if is_full or self._ending:
-                self.dropped += 1
                 return False
             self._queue.append(call)
             self._bytes += len(call.body)
@@ -133,21 +138,20 @@ class PluginWorker:
                 self._plugin = plugin
         self._start_loading()
 
-    def drain(self, deadline: float) -> int:
+    def drain(self, deadline: float) -> GivenUp:
         """Take nothing more, let what waits be done until ``deadline`` (monotonic), then end it.
 
-        Returns how many calls were given up, those that wait counted as dropped.
+        Returns what was given up: what waited is never called nor reported, the caller counts it.
         """
         with self._changed:
             self._ending = True
             self._changed.notify_all()
             self._changed.wait_for(self._is_idle, max(0.0, deadline - time.monotonic()))
-            left = len(self._queue) + self.running
-            self.dropped += len(self._queue)
+            left = GivenUp(len(self._queue), int(self.running))
             self._queue.clear()
             self._changed.notify_all()
             loaded = self._turn.loaded
-        if left and loaded is not None:
+        if any(left) and loaded is not None:
             loaded.guest.interrupt()
         return left
 

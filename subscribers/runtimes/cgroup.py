@@ -7,6 +7,7 @@ group: it writes its pid into the group's ``cgroup.procs``.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import re
@@ -21,6 +22,9 @@ PLACES: Final = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")
 """Where the kernel's controller of processes may be mounted: of its own (version 1), or with the others."""
 
 CLOSE_S: Final = 1.0
+LEFTOVERS: Final = 1_000
+"""Groups that a process of the same pid may have left, and that are passed over at once."""
+
 _PAUSE_S: Final = 0.01
 
 _numbers = itertools.count()  # one for the process: its groups have names of their own, whoever makes them
@@ -56,8 +60,7 @@ class Groups:
     def make(self, processes: int) -> str:
         """The path of a new group that holds at most so many processes. Raises OSError."""
         self._tidy(4)
-        path = f"{self._place}/prxbus-{os.getpid()}-{next(_numbers)}"
-        os.mkdir(path)
+        path = self._new_folder()
         try:
             descriptor = os.open(f"{path}/pids.max", os.O_WRONLY | os.O_CLOEXEC)
             try:
@@ -68,6 +71,21 @@ class Groups:
             os.rmdir(path)
             raise
         return path
+
+    def _new_folder(self) -> str:
+        """A folder that was not there. One with our own pid is what an earlier process has left."""
+        for number in itertools.islice(_numbers, LEFTOVERS):
+            path = f"{self._place}/prxbus-{os.getpid()}-{number}"
+            try:
+                os.mkdir(path)
+            except FileExistsError:
+                with suppress(OSError):
+                    os.rmdir(path)
+            else:
+                return path
+        raise FileExistsError(
+            errno.EEXIST, f"{LEFTOVERS} groups of earlier processes are in the way", self._place
+        )
 
     def remove(self, path: str) -> None:
         """Remove a group; one that still holds a process is tried again when another is made."""

@@ -11,6 +11,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from broker.logs import get_logger
+from broker.protocol.errors import shown
+
+ERROR_CHARACTERS: Final = 300
+"""Longest text of an unexpected error in the log."""
+
+log = get_logger("subscribers.deadlines")
+
 STUCK_S: Final = 2.0
 """Seconds after the deadline at which whoever still runs counts as stuck."""
 
@@ -88,7 +96,7 @@ class Deadlines:
                 closed = self._closed
             for deadline in stuck:
                 if deadline.on_stuck is not None:
-                    deadline.on_stuck()
+                    _try(deadline.on_stuck)
             if closed:
                 return
 
@@ -99,7 +107,15 @@ class Deadlines:
         if deadline.stage == _DUE:
             deadline.passed = True
             deadline.stage, deadline.at = _STUCK, now + self._stuck_s
-            deadline.on_due()
+            _try(deadline.on_due)
             return False
         self._armed.discard(deadline)
         return True
+
+
+def _try(call: Callable[[], None]) -> None:
+    """Do it; a failure is logged, for everybody else's deadlines are watched by the same thread."""
+    try:
+        call()
+    except Exception as error:
+        log.error("what follows a deadline failed", error=shown(error, ERROR_CHARACTERS))

@@ -65,8 +65,8 @@ def compile_component(
     """Compile ``code``, a component in binary or in text, and check its type.
 
     ``fuel``: its instructions will be counted. ``cache``: where compiled code is kept, see
-    :func:`.wasm_engine.prepare_cache`. ``wasi``: it may import WASI, ``network``: its HTTP too. Takes from milliseconds to many seconds,
-    without holding the interpreter. Raises :class:`BadComponent`.
+    :func:`.wasm_engine.prepare_cache`. ``wasi``: it may import WASI, ``network``: its HTTP too. Takes from
+    milliseconds to many seconds, without holding the interpreter. Raises :class:`BadComponent`.
     """
     if not code:
         raise BadComponent("the file is empty")
@@ -122,7 +122,8 @@ def _check_import(engine: Engine, name: str, found: wc.ComponentItem, *, wasi: b
     elif name.startswith(_HTTP) and not network:
         raise BadComponent(
             f"it imports {name}, and the network is not granted",
-            'name "network" in permissions.required and have the operator allow it with the setting wasm.allow',
+            'name "network" in permissions.required and have the operator allow it with the setting '
+            "wasm.allow",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from pathlib import Path
@@ -76,6 +77,24 @@ def test_a_crash_leaves_nothing_for_long(place: Path) -> None:
         os.mkdir(str(path))
     Groups([str(place)])
     assert {path.name for path in place.iterdir()} == {alive.name, other.name}
+
+
+def test_groups_of_an_earlier_process_with_the_same_pid_are_passed_over(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are removed where nothing is in them; a new group gets the next number that is free."""
+    monkeypatch.setattr("subscribers.runtimes.cgroup._numbers", itertools.count())
+    groups = Groups([str(place)])
+    left = [place / f"prxbus-{os.getpid()}-{number}" for number in (1, 2)]
+    for path in left:
+        os.mkdir(str(path))
+    (left[1] / "busy").touch()
+    assert groups.make(1) == str(place / f"prxbus-{os.getpid()}-3")
+    assert [path.exists() for path in left] == [False, True]
+    monkeypatch.setattr("subscribers.runtimes.cgroup.LEFTOVERS", 1)
+    os.mkdir(f"{place}/prxbus-{os.getpid()}-4")
+    with pytest.raises(FileExistsError, match="1 groups of earlier processes are in the way"):
+        groups.make(1)
 
 
 def test_where_none_can_be_made_the_reason_is_told(tmp_path: Path) -> None:

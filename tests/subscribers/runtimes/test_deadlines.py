@@ -37,6 +37,29 @@ def test_what_is_due_is_done_on_time_and_then_it_is_stuck(deadlines: Deadlines) 
     assert deadline.passed
 
 
+def test_what_fails_ends_nobody_elses_deadline(
+    deadlines: Deadlines, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An exception of on_due or on_stuck is logged, and the next deadline is kept."""
+    stuck = threading.Event()
+
+    def fail() -> None:
+        raise OSError("no more threads")
+
+    def fail_stuck() -> None:
+        stuck.set()
+        raise RuntimeError("stuck as well")
+
+    deadlines.arm(0.0, fail, fail_stuck)
+    assert stuck.wait(10)
+    later = threading.Event()
+    deadlines.arm(0.05, later.set)
+    assert later.wait(10)
+    said = capfd.readouterr().err
+    assert "no more threads" in said
+    assert "stuck as well" in said
+
+
 def test_a_deadline_that_was_met_does_nothing(deadlines: Deadlines) -> None:
     """After disarm there is no call, and a later deadline is not disturbed by it."""
     said: list[str] = []

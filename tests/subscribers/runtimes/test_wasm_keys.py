@@ -90,7 +90,7 @@ def test_values_and_lists_have_their_bounds(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(st.sets(st.text(max_size=3), max_size=20), st.text(max_size=2))
 def test_a_prefix_is_one_of_text(tmp_path: Path, keys: set[str], prefix: str) -> None:
-    """Whatever the characters, the keys listed are those that begin with the prefix, in the order of bytes."""
+    """Whatever the characters, the keys listed are those that begin with the prefix, in byte order."""
     path = tmp_path / "law"
     path.unlink(missing_ok=True)
     kept = KeyValues(str(path), 1 << 20)
