@@ -101,10 +101,12 @@ class BusWatch:
     def _ask(self) -> None:
         try:
             status = ask_status(self._runtime_dir)
-        except BusError as error:
-            log.debug("the broker did not answer", error=str(error))
+        except Exception as error:
             with self._metrics.lock:
                 self._metrics.tallies.no_status()
+            if not isinstance(error, BusError):
+                raise
+            log.debug("the broker did not answer", error=str(error))
             return
         with self._metrics.lock:
             self._metrics.tallies.take_status(status, time.monotonic())
