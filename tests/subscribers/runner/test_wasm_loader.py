@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -131,6 +130,7 @@ def test_components_are_read_when_they_have_a_place(scene: Scene, monkeypatch: p
     """Their bytes do not wait in memory: so many are read and compiled at once, however many are loaded."""
     at_once, most = 0, 0
     lock = threading.Lock()
+    together = threading.Barrier(AT_ONCE)
     reads = WorkspacePlugins.read_component
 
     def read(self: WorkspacePlugins, plugin: Plugin) -> object:
@@ -142,7 +142,7 @@ def test_components_are_read_when_they_have_a_place(scene: Scene, monkeypatch: p
 
     def compiled(*arguments: Any, **named: Any) -> object:
         nonlocal at_once
-        time.sleep(0.02)
+        together.wait(60)
         with lock:
             at_once -= 1
         return compile_component(*arguments, **named)
