@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..dialects.toml_text import MAX_KEY_PARTS, has_endless_key
 from ..hooks.diagnostics import Diagnostic
 from .layers import Configured, Layer, combine, from_document, from_environment
 
@@ -59,7 +60,12 @@ def _read(path: str) -> tuple[Mapping[str, Any], list[Diagnostic]]:
             text = file.read(FILE_BYTES + 1)
         if len(text) > FILE_BYTES:
             return {}, [_unusable(path, f"the file has more than {FILE_BYTES:,} bytes")]
-        return tomllib.loads(text.decode()), []
+        if has_endless_key(text):
+            return {}, [_unusable(path, f"a key in it has more than {MAX_KEY_PARTS} parts")]
+        document = tomllib.loads(text.decode())
+        if _has_endless_number(document):
+            return {}, [_unusable(path, "a number in it has more than 64 bits")]
+        return document, []
     except FileNotFoundError:
         return {}, []
     except OSError as error:
@@ -68,6 +74,17 @@ def _read(path: str) -> tuple[Mapping[str, Any], list[Diagnostic]]:
         return {}, [_unusable(path, f"the file is not UTF-8 at byte {error.start}")]
     except tomllib.TOMLDecodeError as error:
         return {}, [_unusable(path, f"the file is not TOML: {error}")]
+    except (RecursionError, ValueError):  # the parser recurses, and so does the look at what it made
+        return {}, [_unusable(path, "the file is nested too deeply, or holds a number without end")]
+
+
+def _has_endless_number(value: Any) -> bool:
+    """Whether a whole number somewhere in ``value`` is one that cannot even be printed."""
+    if isinstance(value, dict):
+        return any(map(_has_endless_number, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_endless_number, value))
+    return isinstance(value, int) and value.bit_length() > 64
 
 
 def _unusable(path: str, message: str) -> Diagnostic:

@@ -21,21 +21,12 @@ from .json_positions import Lines, Path
 from .json_text import BYTE_ORDER_MARK
 from .nearest import nearest
 from .prx_plugin_patterns import EventPatterns, read_pattern
+from .toml_text import MAX_KEY_PARTS, has_endless_key
 
 T = TypeVar("T", str, bool, int, list[Any], dict[str, Any])
 
 _NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{rules.NAME_CHARACTERS - 1}}}")
 _PLACE: Final = re.compile(r"(?:\s*\(at (?:line (\d+), column (\d+)|end of document)\))?$")
-
-_STRING_OR_COMMENT: Final = re.compile(
-    rb'''"""(?:\\.|[^\\])*?(?:"""|\Z)|\'{3}.*?(?:\'{3}|\Z)'''
-    rb"""|"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?|#[^\n]*""",
-    re.DOTALL,
-)
-"""Unterminated ones too: whatever the text, it is gone through once."""
-_LONG_KEY: Final = re.compile(
-    rb"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){%d}" % rules.MAX_KEY_PARTS
-)
 
 _KINDS: Final = {str: "a string", bool: "a boolean", int: "a whole number", list: "an array", dict: "a table"}
 
@@ -85,9 +76,8 @@ def parse(text: bytes, path: str, events: Collection[str] | None = None) -> Pars
     if text.startswith(BYTE_ORDER_MARK):
         text = text.removeprefix(BYTE_ORDER_MARK)
         findings.say("byte_order_mark", (), "the byte order mark is ignored", "save it without one")
-    if _LONG_KEY.search(_STRING_OR_COMMENT.sub(b"s", text)):
-        # The parser remembers each beginning of such a key: one of 100 KB took over 14 GB of memory.
-        message = f"a key of it has more than {rules.MAX_KEY_PARTS} parts"
+    if has_endless_key(text):
+        message = f"a key of it has more than {MAX_KEY_PARTS} parts"
         return _refused(path, "not_toml", message, "write tables that are not nested so deeply")
     try:
         document = tomllib.loads(text.decode())

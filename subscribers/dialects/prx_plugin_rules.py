@@ -17,8 +17,6 @@ FILE_NAME: Final = "plugin.toml"
 
 MAX_FILE_BYTES: Final = 262_144
 """Bytes of a ``plugin.toml`` (256 KiB)."""
-MAX_KEY_PARTS: Final = 32
-"""Parts of a dotted key, also of one in brackets; no key of a manifest has more than three."""
 MAX_PLUGINS: Final = 256
 """Entries of the folder ``plugins`` that are looked at, in the order of their names."""
 MAX_WASM_BYTES: Final = 134_217_728

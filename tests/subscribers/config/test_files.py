@@ -33,6 +33,11 @@ def test_the_default_place_is_the_platforms(monkeypatch: pytest.MonkeyPatch, tmp
     "content, words",
     [
         (b"[hooks\n", "the file is not TOML"),
+        (b"a." * 40_000 + b"a = 1\n", "a key in it has more than 32 parts"),
+        (b"x = " + b"[" * 5_000, "the file is nested too deeply"),
+        (b"[hooks]\nruns = 0x" + b"f" * 20_000 + b"\n", "a number in it has more than 64 bits"),
+        (b"x = [1, {y = -0x1" + b"0" * 16 + b"}]\n", "is not TOML"),
+        (b"x = [1, {y = 0x1" + b"0" * 16 + b"}]\n", "a number in it has more than 64 bits"),
         (b"\xff", "the file is not UTF-8 at byte 0"),
         (b"#" * (FILE_BYTES + 1), "the file has more than 1,048,576 bytes"),
         (None, "the file cannot be read: Is a directory"),

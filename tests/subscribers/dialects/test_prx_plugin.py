@@ -13,6 +13,7 @@ from subscribers.dialects import prx_plugin
 from subscribers.dialects import prx_plugin_rules as rules
 from subscribers.dialects.findings import MAX_DIAGNOSTICS
 from subscribers.dialects.prx_plugin import Manifest, ParsedManifest, parse
+from subscribers.dialects.toml_text import MAX_KEY_PARTS
 
 HOOK = '[[capabilities]]\ntype = "hook"\nevents = ["tool_call"]\n'
 PLUGIN = '[plugin]\nname = "audit"\nversion = "1.0"\n'
@@ -216,7 +217,7 @@ def test_a_number_of_any_length_is_one_remark(table: str, key: str, code: str, n
 @pytest.mark.parametrize("shape", ["{} = 1\n", "[{}]\nx = 1\n", "[[{}]]\n", "x = {{ {} = 1 }}\n"])
 def test_a_key_of_endless_parts_is_refused_before_it_is_parsed(part: str, dot: str, shape: str) -> None:
     """The parser's memory grows with the square of a key's parts."""
-    most = dot.join([part] * rules.MAX_KEY_PARTS)
+    most = dot.join([part] * MAX_KEY_PARTS)
     assert {code for code, _ in said(shape.format(most))} >= {"missing_name", "unknown_key"}
     (diagnostic,) = read(shape.format(f"{most}{dot}{part}")).diagnostics
     assert diagnostic.code == "not_toml"
