@@ -31,6 +31,7 @@ from tests.integration.waiting import until
 
 LIMITS = Limits(memory_bytes=2 << 30, processes=12, file_bytes=1 << 20)
 PATH = "/usr/local/bin:/usr/bin:/bin"
+PYTHON = os.path.realpath(sys.executable)  # the environment that it runs in may lie in a private folder
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +172,7 @@ def test_there_is_no_network(inside: Inside) -> None:
         abstract.listen()
         port = server.getsockname()[1]
         (inside.workspace / "connect.py").write_text(connect)
-        outcome = inside.run(f"{sys.executable} -I -S connect.py {port} {name}")
+        outcome = inside.run(f"{PYTHON} -I -S connect.py {port} {name}")
     assert outcome.stdout.text() == "ConnectionRefusedError\nConnectionRefusedError\n"
 
 
@@ -185,7 +186,7 @@ def test_nothing_of_the_machine_can_be_signalled(inside: Inside) -> None:
 
 def test_memory_files_and_processes_are_limited(inside: Inside) -> None:
     """An allocation, a file and a number of processes beyond the limits fail, for root too."""
-    grab = f"{sys.executable} -I -S -c 'bytearray(3 << 30)'"
+    grab = f"{PYTHON} -I -S -c 'bytearray(3 << 30)'"
     assert "MemoryError" in inside.run(grab).stderr.text()
     inside.run("head -c 3000000 /dev/zero > large")
     assert (inside.workspace / "large").stat().st_size == LIMITS.file_bytes
