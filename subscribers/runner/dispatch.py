@@ -29,7 +29,7 @@ from ..runtimes.pool import RunPool
 from ..runtimes.reaper import Reaper
 from ..runtimes.spawn import StartFailed
 from ..sources.resolve import Resolved, Unresolved
-from .reports import DEAD_LETTER_TOPIC, RUN_TOPIC, dead_letter, run_report
+from .reports import reports
 from .views import lifecycle_event, view
 
 ERROR_CHARACTERS: Final = 300
@@ -180,15 +180,8 @@ class Dispatcher:
         return run(invocation, self._reaper, on_end=over)
 
     def _report(self, spec: HookSpec, event: Event, outcome: Outcome, waited_s: float) -> None:
-        report = run_report(spec, event.id, outcome, waited_s)
-        self._publish(RUN_TOPIC, report, event)
-        if outcome.status != "ok":
-            payload: bytes | None
-            try:
-                payload = event.payload_bytes
-            except BusError:
-                payload = None
-            self._publish(DEAD_LETTER_TOPIC, dead_letter(report, event.topic, payload), event)
+        for topic, payload in reports(spec, event, outcome, waited_s):
+            self._publish(topic, payload, event)
 
     def _count(self, status: str, count: int = 1) -> None:
         with self._lock:

@@ -6,10 +6,13 @@ Decides fields and sizes. Pure; who publishes them is the dispatcher's affair.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import orjson
+
+from broker.protocol.errors import BusError
+from broker.protocol.events import Event
 
 from ..hooks.outcome import Outcome
 from ..hooks.spec import HookSpec
@@ -71,6 +74,21 @@ def dead_letter(report: Mapping[str, Any], topic: str, payload: bytes | None) ->
     else:
         letter["payload_base64"] = b64encode(payload).decode("ascii")
     return letter
+
+
+def reports(
+    spec: HookSpec, event: Event, outcome: Outcome, waited_s: float
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Topic and payload of all that the bus is told of a run: its report, and a dead letter if it failed."""
+    report = run_report(spec, event.id, outcome, waited_s)
+    yield RUN_TOPIC, report
+    if outcome.status != "ok":
+        payload: bytes | None
+        try:
+            payload = event.payload_bytes
+        except BusError:
+            payload = None
+        yield DEAD_LETTER_TOPIC, dead_letter(report, event.topic, payload)
 
 
 def _fits_inside(payload: bytes) -> bool:

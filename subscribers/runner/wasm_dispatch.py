@@ -21,7 +21,7 @@ from ..dialects.base import EventView
 from ..hooks.outcome import Outcome
 from ..hooks.spec import HookSpec
 from ..sources.plugins_state import Plugin
-from .reports import DEAD_LETTER_TOPIC, RUN_TOPIC, dead_letter, run_report
+from .reports import reports
 from .views import lifecycle_event, view
 from .wasm_subscriptions import Subscriptions
 from .wasm_worker import Call, Loads, PluginWorker
@@ -167,15 +167,8 @@ class PluginDispatcher:
         self._tell(plugin, call.event, call.name, outcome, waited_s)
 
     def _tell(self, plugin: Plugin, event: Event, name: str, outcome: Outcome, waited_s: float) -> None:
-        report = run_report(_spec(plugin, name), event.id, outcome, waited_s)
-        self._publish(RUN_TOPIC, report, event)
-        if outcome.status != "ok":
-            payload: bytes | None
-            try:
-                payload = event.payload_bytes
-            except BusError:
-                payload = None
-            self._publish(DEAD_LETTER_TOPIC, dead_letter(report, event.topic, payload), event)
+        for topic, payload in reports(_spec(plugin, name), event, outcome, waited_s):
+            self._publish(topic, payload, event)
 
     def _count(self, status: str, count: int = 1) -> None:
         with self._lock:
