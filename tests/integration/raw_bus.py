@@ -274,6 +274,7 @@ class Flow:
         self._topic = topic
         self._pause = pause
         self._stop = threading.Event()
+        self._published = threading.Event()
         self._give_up = float("inf")
         self._publisher = peers.publisher()
         self._subscribers = [peers.subscriber(topic.encode() + b"\0") for _ in range(subscribers)]
@@ -291,6 +292,7 @@ class Flow:
         """Publish no more, wait until the last event has arrived everywhere, and close."""
         self._stop.set()
         self._threads[0].join()
+        self._published.set()  # only now is ``accepted`` the last: a send may have been under way
         self._give_up = time.monotonic() + DEADLINE_S
         for thread in self._threads:
             thread.join()
@@ -308,7 +310,7 @@ class Flow:
     def _follow(self, index: int) -> None:
         subscriber, numbers = self._subscribers[index], self.numbers[index]
         while time.monotonic() < self._give_up:
-            if self._stop.is_set() and numbers[-1:] == [self.accepted]:
+            if self._published.is_set() and numbers[-1:] == [self.accepted]:
                 return
             for frame in received(subscriber, 1, 50):
                 got = decode_event(frame)
