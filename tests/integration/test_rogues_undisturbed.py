@@ -34,7 +34,7 @@ def broker(runtime_dir: Path) -> Iterator[BrokerProcess]:
 @contextmanager
 def at_work(broker: BrokerProcess) -> Iterator[None]:
     """Our own publisher and subscriber work all the time; in the end what was sent is received, in order."""
-    stop = threading.Event()
+    stop, published = threading.Event(), threading.Event()
     got: list[int] = []
     with (
         Subscriber(["prx.honest"], runtime_dir=broker.directory) as events,
@@ -44,12 +44,13 @@ def at_work(broker: BrokerProcess) -> Iterator[None]:
         def publish() -> None:
             while not stop.wait(0.002):
                 agent.publish("prx.honest", {"fill": "x" * 200})
+            published.set()
 
         def receive() -> None:
-            while not stop.is_set() or len(got) < agent.stats["published"]:
+            while not published.is_set() or len(got) < agent.stats["published"]:
                 batch = events.batch(timeout=0.2)
                 got.extend(each.sequence for each in batch)
-                if stop.is_set() and not batch:
+                if published.is_set() and not batch:
                     return
 
         threads = [threading.Thread(target=publish), threading.Thread(target=receive)]
