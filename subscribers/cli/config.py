@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from ..config import files
     from ..config.layers import value_of
     from ..config.schema import SECTIONS, keys
+    from ..hooks.diagnostics import printable
 
     workspace = None if options.workspace is None else os.path.abspath(options.workspace)
     flags = {"bus.runtime_dir": options.runtime_dir}
@@ -50,6 +52,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         document = {
             "settings": {key: {"value": value, "origin": origin} for key, value, origin in rows},
+            "transforms": [
+                {"name": each.name, "origin": each.path, **each.table.model_dump(exclude={"name"})}
+                for each in configured.transforms
+            ],
             "diagnostics": [
                 {
                     "severity": d.severity,
@@ -71,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
         widths = [max(len(row[column]) for row in cells) for column in range(3)]
         for key, shown, origin, meaning in cells:
             print(f"{key:<{widths[0]}}  {shown:>{widths[1]}}  {origin:<{widths[2]}}  {meaning}")
+        for each in configured.transforms:
+            print(f"transform {printable(each.name)}: {printable(shlex.join(each.table.command))}")
     if not options.json:
         for diagnostic in diagnostics:
             print(diagnostic.render(), file=sys.stderr)

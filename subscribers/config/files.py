@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..dialects.toml_text import MAX_KEY_PARTS, has_endless_key
 from ..hooks.diagnostics import Diagnostic
+from . import transforms
 from .layers import Configured, Layer, combine, from_document, from_environment
 
 FILE_BYTES: Final = 1_048_576
@@ -40,18 +41,24 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any], workspace: str | 
     """
     layers: list[Layer] = []
     faults: list[Diagnostic] = []
-    sources = [(user_file(environ), False)]
+    chain: list[transforms.Transform] = []
+    own = user_file(environ)
+    sources = [(own, os.path.dirname(os.path.abspath(own)), False)]
     if workspace is not None:
-        sources.append((workspace_file(workspace), True))
-    for path, is_workspace in sources:
+        sources.append((workspace_file(workspace), os.path.abspath(workspace), True))
+    for path, folder, is_workspace in sources:
         document, fault = _read(path)
         layer, found = from_document(document, path)
         layers.append(layer._replace(is_workspace=is_workspace))
-        faults += [*fault, *found]
+        tables, wrong = transforms.read(document, path, folder)
+        chain += tables
+        faults += [*fault, *found, *wrong]
     layer, found = from_environment(environ)
     layers += [layer, Layer("flag", {key: value for key, value in flags.items() if value is not None})]
     configured = combine(layers)
-    return configured._replace(diagnostics=(*faults, *found, *configured.diagnostics))
+    return configured._replace(
+        diagnostics=(*faults, *found, *configured.diagnostics), transforms=tuple(chain)
+    )
 
 
 def _read(path: str) -> tuple[Mapping[str, Any], list[Diagnostic]]:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from ..hooks.diagnostics import Diagnostic
 from .schema import SECTIONS, Settings, choices, keys, reach
+from .transforms import KEY, Transform
 
 VARIABLE_PREFIX: Final = "PRXBUS_"
 
@@ -35,20 +36,26 @@ class Layer(NamedTuple):
 
 
 class Configured(NamedTuple):
-    """The outcome: ``settings``, the ``origins`` of each key, and what was wrong."""
+    """The outcome: ``settings``, the ``origins`` of each key, what was wrong, and the transforms in order."""
 
     settings: Settings
     origins: Mapping[str, str]
     diagnostics: tuple[Diagnostic, ...]
+    transforms: tuple[Transform, ...] = ()
 
 
 def from_document(document: Mapping[str, Any], origin: str) -> tuple[Layer, list[Diagnostic]]:
-    """A parsed TOML document as a layer; unknown sections and keys become diagnostics."""
+    """A parsed TOML document as a layer; unknown sections and keys become diagnostics.
+
+    The tables that are no settings (``[[transform]]``) are another module's.
+    """
     values: dict[str, Any] = {}
     faults: list[Diagnostic] = []
     for section, content in document.items():
+        if section == KEY:
+            continue
         if section not in SECTIONS:
-            faults.append(_unknown(origin, section, list(SECTIONS), "section"))
+            faults.append(_unknown(origin, section, [*SECTIONS, KEY], "section"))
         elif not isinstance(content, Mapping):
             faults.append(_fault(origin, section, "not_a_table", f"[{section}] is a table of settings", None))
         else:
