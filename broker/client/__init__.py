@@ -11,14 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..protocol.decisions import Answer, Decision
     from ..protocol.events import Event
     from .context import handling
+    from .decider import Ask, Decider
     from .publisher import Publisher
     from .subscriber import Subscriber
 
-__all__ = ["Event", "Publisher", "Subscriber", "handling"]
+__all__ = ["Answer", "Ask", "Decider", "Decision", "Event", "Publisher", "Subscriber", "handling"]
 
 _HOMES = {
+    "Answer": "..protocol.decisions",
+    "Ask": ".decider",
+    "Decider": ".decider",
+    "Decision": "..protocol.decisions",
     "Event": "..protocol.events",
     "Publisher": ".publisher",
     "Subscriber": ".subscriber",

@@ -59,9 +59,14 @@ class Pending:
 
 
 class Link:
-    """The control connection of one client at ``endpoint``. It lives from :meth:`begin` to :meth:`close`."""
+    """The control connection of one client at ``endpoint``. It lives from :meth:`begin` to :meth:`close`.
 
-    def __init__(self, endpoint: str, session: ControlSession, owner: Owner) -> None:
+    ``key`` names the connection, where there are lanes beside it (see :mod:`broker.protocol.control`).
+    """
+
+    def __init__(
+        self, endpoint: str, session: ControlSession, owner: Owner, key: bytes | None = None
+    ) -> None:
         self.session = session
         self.unanswered = 0
         self._owner = weakref.ref(owner)  # a client that nobody holds any more is collected, and we end
@@ -72,7 +77,7 @@ class Link:
         self._ended = False
         self._tick_now = False
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._socket = control_socket(endpoint)
+        self._socket = control_socket(endpoint, key)
         self._thread = threading.Thread(target=self._run, name="prxbus-link", daemon=True)
 
     def begin(self) -> None:

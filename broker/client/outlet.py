@@ -94,6 +94,19 @@ class Outlet:
             return True
         return self._without_room(stream, depth, names, content)
 
+    def copy(self, frame: bytes) -> bool:
+        """Send the published copy of an ask, which keeps its number whatever comes of it; whether it went."""
+        try:
+            if not self.flush():
+                raise zmq.Again
+            self._send(frame, NOBLOCK)
+        except zmq.ZMQError as error:
+            self._refuse_other(error)
+            self.dropped_full += 1
+            return False
+        self.gathering.alone(time_ns())
+        return True
+
     def flush(self) -> bool:
         """Send what is gathered; false when there is no room for it, or the broker drains."""
         if self.held:

@@ -70,9 +70,16 @@ def subscriber_socket(endpoint: str) -> zmq.Socket[bytes]:
     return socket
 
 
-def control_socket(endpoint: str) -> zmq.Socket[bytes]:
-    """A DEALER for the control plane. IMMEDIATE: hellos do not pile up while no broker is there."""
+def control_socket(endpoint: str, name: bytes | None = None, *, probe: bool = False) -> zmq.Socket[bytes]:
+    """A DEALER for the control plane, under ``name`` if it has one.
+
+    IMMEDIATE: hellos do not pile up while no broker is there. ``probe``: it is told of each connection.
+    """
     socket = context().socket(zmq.DEALER)
+    if name is not None:
+        socket.routing_id = name
+    if probe:
+        socket.probe_router = 1
     socket.linger = LINGER_MS
     socket.sndhwm = CONTROL_HWM
     socket.rcvhwm = CONTROL_HWM

@@ -70,6 +70,10 @@ class Spool:
             )
         return payload
 
+    def remove(self, claim: Claim) -> None:
+        """Nobody is to load ``claim`` any more. One that is gone is no error."""
+        _remove(os.path.join(self.directory, claim.reference))
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """One writer at a time, so that the capacity holds."""

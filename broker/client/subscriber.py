@@ -85,7 +85,7 @@ class Subscriber(Closing):
         self.runtime_dir = runtime_directory(runtime_dir)
         check_directory(self.runtime_dir)
         addresses = endpoints(self.runtime_dir)
-        _require_bus(addresses.control, self.runtime_dir, wait)
+        require_bus(addresses.control, self.runtime_dir, wait)
         self._report = report
         self._report_errors = 0
         self._pid = os.getpid()
@@ -375,7 +375,7 @@ class Subscriber(Closing):
                     if self._refused is not None:
                         raise RequestRefused(self._refused.code, self._refused.error)
                     if time.monotonic() > deadline:
-                        raise _unreachable(self.runtime_dir, seconds)
+                        raise unreachable(self.runtime_dir, seconds)
                     self._queue.extend(self._take(BATCH_EVENTS, deadline))
             finally:
                 self._inside = False
@@ -396,16 +396,18 @@ class Subscriber(Closing):
             self._queue = deque(events + [event for event in self._queue if event.id not in known])
 
 
-def _require_bus(endpoint: str, directory: str, wait: float) -> None:
+def require_bus(endpoint: str, directory: str, wait: float) -> None:
+    """Wait at most ``wait`` seconds for the broker's socket; raises :class:`BusUnreachable`."""
     path = endpoint.removeprefix("ipc://")
     deadline = time.monotonic() + wait
     while not os.path.exists(path):
         if time.monotonic() >= deadline:
-            raise _unreachable(directory, wait)
+            raise unreachable(directory, wait)
         time.sleep(0.01)
 
 
-def _unreachable(directory: str, seconds: float) -> BusUnreachable:
+def unreachable(directory: str, seconds: float) -> BusUnreachable:
+    """What to raise when no bus has answered in ``directory`` within ``seconds``."""
     within = f" within {seconds:g} s" if seconds else ""
     return BusUnreachable(
         f"no bus answers in {directory!r}{within}; start one with 'prxbus up', or name its directory "

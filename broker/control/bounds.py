@@ -46,3 +46,9 @@ INBOX_CHARACTERS: Final = 128
 
 RATE_SECONDS: Final = 2.0
 """Span over which rates are averaged."""
+
+DECIDERS_REMEMBERED: Final = 256
+"""Deciders that fail closed, died and are not back yet, the most recent ones."""
+
+HEARD_BYTES: Final = 900_000
+"""All answers to one ask; what does not fit counts as failed. Below CONTROL_BYTES with its frame."""

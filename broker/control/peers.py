@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..protocol.control import ROLES
-from ..protocol.errors import DecodeError, LimitExceeded
+from ..protocol.decisions import FAILURES, Failure
+from ..protocol.errors import DecodeError, LimitExceeded, shown
 from ..protocol.events import PUBLISHER_BYTES, is_text
-from ..protocol.limits import NAME_BYTES, PEER_SILENCE_SECONDS, PEERS
+from ..protocol.limits import NAME_BYTES, PEER_SILENCE_SECONDS, PEERS, PRIORITY
 from ..protocol.topics import parse_patterns
 from .bounds import LOST_PUBLISHERS, PATTERNS_HELD, REPORTS_BYTES
 from .matching import Interests
@@ -23,7 +24,7 @@ class Peer:
     """One registered client, as it described itself; ``pid`` is the kernel's word where there is one."""
 
     __slots__ = (
-        "batches", "heard", "name", "patterns", "pid", "publisher",
+        "batches", "failure", "heard", "name", "patterns", "pid", "priority", "publisher",
         "release", "report", "reported", "role", "since",
     )  # fmt: skip
 
@@ -46,12 +47,26 @@ class Peer:
                 )
         if self.publisher is not None and len(self.publisher) != PUBLISHER_BYTES:
             raise DecodeError("hello", f"a publisher id has {PUBLISHER_BYTES} bytes")
-        if self.role == "subscriber":
-            self.patterns = tuple(pattern.text for pattern in parse_patterns(hello["patterns"]))
+        self.priority, self.failure = _decides(hello)
+        if self.role in ("subscriber", "decider"):
+            idle = self.role == "decider" and not hello["patterns"]  # it takes no more asks
+            self.patterns = () if idle else tuple(p.text for p in parse_patterns(hello["patterns"]))
         elif hello["patterns"]:
             raise DecodeError("hello", f"a {self.role} has no patterns")
         else:
             self.patterns = ()
+
+
+def _decides(hello: dict[str, Any]) -> tuple[int, Failure]:
+    """Priority and failure policy that a hello tells, or what holds without."""
+    priority, failure = hello.get("priority", 0), hello.get("failure", "open")
+    if type(priority) is not int or not -PRIORITY <= priority <= PRIORITY:
+        raise DecodeError(
+            "hello", f"priority {shown(priority)} is not a number from -{PRIORITY} to {PRIORITY}"
+        )
+    if failure not in FAILURES:
+        raise DecodeError("hello", f"failure {shown(failure)} is not one of {', '.join(FAILURES)}")
+    return priority, failure
 
 
 class Lost:
@@ -83,6 +98,7 @@ class Roster:
         self._reports = reports
         self._held = 0
         self._without_batches = 0
+        self._patterns_held = 0
 
     def __len__(self) -> int:
         return len(self._peers)
@@ -103,10 +119,10 @@ class Roster:
         before = self._peers.get(key)
         if before is None and len(self._peers) >= self._limit:
             raise LimitExceeded(f"{self._limit:,} peers are registered; that is the most")
-        held = self.interests.held - (len(before.patterns) if before else 0)
+        held = self._patterns_held - (len(before.patterns) if before else 0)
         if held + len(peer.patterns) > self._patterns:
             raise LimitExceeded(
-                f"all subscribers together hold {held:,} patterns and may hold {self._patterns:,}; "
+                f"all peers together hold {held:,} patterns and may hold {self._patterns:,}; "
                 f"there is no room for {len(peer.patterns):,} more"
             )
         if before is not None:
@@ -114,6 +130,7 @@ class Roster:
             self._uncount(key, before)
         self._peers[key] = peer
         self._held += len(peer.report)
+        self._patterns_held += len(peer.patterns)
         self.found(key, peer.publisher)
         if peer.role == "subscriber":
             self.interests.put(key, peer.patterns)
@@ -168,6 +185,7 @@ class Roster:
     def _uncount(self, key: bytes, peer: Peer) -> None:
         del self._peers[key]
         self._held -= len(peer.report)
+        self._patterns_held -= len(peer.patterns)
         if peer.role == "subscriber":
             self.interests.drop(key)
             self._without_batches -= not peer.batches

@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from ..protocol.beacons import decode_beacon
-from ..protocol.control import decode_message, encode_message
+from ..protocol.control import KEY_BYTES, decode_message, encode_message
+from ..protocol.decisions import Silence
 from ..protocol.errors import BusError, DecodeError, LimitExceeded, QueueFull
-from ..protocol.events import decode_event
+from ..protocol.events import decode_event, split_key, topic_of
 from ..protocol.topics import INBOX_PREFIX, parse_patterns
 from .actions import Action, Forget, Inject, Measure, Send, Watch
+from .asks import Asks, Decider, is_decider_lane, lane_of
 from .bounds import INBOX_CHARACTERS, STATUS_WAITERS, STATUS_WAITERS_EACH
 from .echoes import Echoes
 from .peers import Lost, Peer, Roster
@@ -76,6 +78,7 @@ class ControlPlane:
         self.retained = RetainedValues()
         self.refusals = Refusals()
         self.echoes = Echoes()
+        self.asks = Asks()
         self.rates = Rates()
         self.spool: Mapping[str, Any] = {}
         self.process: Mapping[str, Any] = {}
@@ -97,6 +100,9 @@ class ControlPlane:
             "retained": self._values,
             "report": self._report,
             "status": self._status,
+            "ask": self._ask,
+            "answer": self._answer,
+            "cancel": self._cancel,
             "bye": self._bye,
         }
 
@@ -104,12 +110,14 @@ class ControlPlane:
 
     def handle(self, peer: bytes, data: bytes, now: float, pid: int | None = None) -> list[Action]:
         """A message came from ``peer``; ``pid`` is its process as the kernel knows it, 0 if foreign."""
+        if not data and is_decider_lane(peer):
+            return self.asks.lane_up(peer)
         try:
             message = decode_message(data)
         except DecodeError as error:
             version, request = read_head(data)
             return self.refuse(peer, request, explain(error, version))
-        self.roster.heard(peer, now)
+        self.roster.heard(peer[:KEY_BYTES], now)  # a lane speaks for its peer
         try:
             handler = self._kinds.get(message.kind)
             if handler is None:
@@ -129,13 +137,24 @@ class ControlPlane:
         return [*gone, *(Inject(frame, b"") for frame in self.echoes.due(now))]
 
     def gone(self, peer: bytes, now: float, how: str = "died") -> list[Action]:
-        """``peer`` ended without a goodbye, as ``how`` says; an unknown one is no error."""
+        """``peer`` ended without a goodbye, as ``how`` says, or a lane is cut; an unknown one is no error."""
+        if len(peer) > KEY_BYTES:
+            return self.asks.lane_gone(peer, now)
         before = self.roster.remove(peer)
         if before is None:
             return []
         if before.role == "publisher":
             self.roster.lost.append(Lost(peer, before, how, now))
-        return [Forget(peer), *self._tell_batches()]
+        return [Forget(peer), *self._let_go(peer, "died", now)]
+
+    @property
+    def next_due(self) -> float | None:
+        """When :meth:`due` may have something to do next."""
+        return self.asks.next_due
+
+    def due(self, now: float) -> list[Action]:
+        """Asks whose time is over end."""
+        return self.asks.due(now)
 
     def injected(self, inject: Inject, sent: bool) -> list[Action]:
         """What came of an action: the frame is in the data plane, or there was no room for it."""
@@ -192,6 +211,11 @@ class ControlPlane:
             },
             "refused": dict(self.refusals.counts),
             "answers_dropped": self.dropped,
+            "asks": {
+                "under_way": len(self.asks),
+                **self.asks.counts,
+                "closed_and_dead": list(self.asks.remembered),
+            },
             "spool": dict(self.spool),
             "registered": len(self.roster),
             **list_peers(self.roster, now),
@@ -218,6 +242,9 @@ class ControlPlane:
             batches=self.roster.batches,
         )
         actions: list[Action] = [Send(message.peer, welcome)]
+        if registered.role == "decider":
+            decider = Decider(registered.name, registered.priority, registered.failure, lane_of(message.peer))
+            actions += self.asks.enter(message.peer, decider, registered.patterns)
         if self.draining:
             actions.append(Send(message.peer, encode_message("hold")))
         if message.pid:
@@ -270,7 +297,28 @@ class ControlPlane:
         self.roster.found(message.peer)  # its last words may come after its end was noticed
         if self.roster.remove(message.peer) is None:
             return []
-        return [Forget(message.peer), *self._tell_batches()]
+        return [Forget(message.peer), *self._let_go(message.peer, "left", message.now)]
+
+    def _ask(self, message: Received) -> list[Action]:
+        """Asks come from a lane of a registered peer, so that its end is noticed."""
+        self._refuse_while_draining()
+        if message.peer[:KEY_BYTES] not in self.roster:
+            raise Unregistered("an ask comes from a peer that has said hello to this broker, or a lane of it")
+        frame = message.body["frame"]
+        key, _ = split_key(frame)
+        seconds = message.body["timeout_ms"] / 1000
+        return self.asks.ask(message.peer, message.request, topic_of(key.name), frame, seconds, message.now)
+
+    def _answer(self, message: Received) -> list[Action]:
+        body = message.body
+        return self.asks.answer(message.peer, message.request, body["answers"], body["error"], message.now)
+
+    def _cancel(self, message: Received) -> list[Action]:
+        return self.asks.cancel(message.peer, message.request)
+
+    def _let_go(self, peer: bytes, how: Silence, now: float) -> list[Action]:
+        """What hung on a peer that is no longer registered."""
+        return [*self.asks.leave(peer, how, now), *self.asks.asker_gone(peer), *self._tell_batches()]
 
     # -- parts ----------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ def list_peers(roster: Roster, now: float, room: int = STATUS_BYTES) -> dict[str
     parts: dict[str, Iterator[Row]] = {
         "subscribers": (_reported(peer, now) for peer in peers if peer.role == "subscriber"),
         "publishers": (_reported(peer, now) for peer in peers if peer.role == "publisher"),
+        "deciders": (_decider(peer, now) for peer in peers if peer.role == "decider"),
         "lost_publishers": (_lost(lost, now) for lost in reversed(roster.lost)),
         "peers": (_registered(peer, now) for peer in peers),
     }
@@ -56,6 +57,15 @@ def _registered(peer: Peer, now: float) -> Row:
         "pattern_count": len(peer.patterns),
         "since_s": round(now - peer.since, 3),
         "heard_s": round(now - peer.heard, 3),
+    }
+
+
+def _decider(peer: Peer, now: float) -> Row:
+    return {
+        **_reported(peer, now),
+        "patterns": list(peer.patterns[:PATTERNS_SHOWN]),
+        "priority": peer.priority,
+        "failure": peer.failure,
     }
 
 

@@ -21,8 +21,16 @@ from .errors import DecodeError, VersionMismatch, shown
 from .events import VERSION, unpack
 from .limits import CONTROL_BYTES
 
-ROLES: Final = ("publisher", "subscriber", "tool")
-"""What a peer can be. A tool only asks (status, one-shot publish)."""
+ROLES: Final = ("publisher", "subscriber", "decider", "tool")
+"""What a peer can be. A decider answers asks; a tool only has requests (status, one-shot publish)."""
+
+KEY_BYTES: Final = 16
+"""Bytes of the name that a client gives its control connection: its routing id, the first byte not 0. Another
+connection that has the same bytes and some more is a *lane* of it."""
+
+DECIDER_LANE: Final = b"\x01"
+"""Ends the routing id of the lane on which a decider is sent asks. At each connection an empty message goes
+out (``ZMQ_PROBE_ROUTER``), and it is asked from then on."""
 
 FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     # client to broker
@@ -34,6 +42,7 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
         "patterns": list,  # what a subscriber asks for, else empty
         "batches": bool,  # decodes batches
         "publisher": (bytes, type(None)),  # a publisher's current id
+        # a decider's, each may be left out: "priority" (int, 0), "failure" ("open" or "closed")
     },
     "probe": {"inbox": str},  # send '0$inbox.<inbox>' NUL through the data plane; no reply
     "publish": {"frame": bytes, "retain": bool},  # answered by published or error
@@ -41,6 +50,10 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "retained": {"patterns": list, "after": int},  # answered by values
     "report": {"counters": dict},  # name -> number or small map; no reply
     "status": {},  # answered by status_is
+    "ask": {"frame": bytes, "timeout_ms": int},  # from a lane; answered by answered or error
+    "cancel": {},  # from the same lane and with the number of an ask: nobody waits for it; no reply
+    # numbered as the asked that it answers; error: why the decider failed, and answers do not count
+    "answer": {"answers": (bytes, list), "error": (str, type(None))},
     "bye": {},  # no reply
     # broker to client
     "welcome": {
@@ -54,6 +67,10 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "published": {"matching": int},  # subscribers whose patterns match
     "values": {"frames": list, "next": (int, type(None))},  # next: ask again after it
     "status_is": {"status": dict},
+    "asked": {"frame": bytes, "left_ms": int},  # to a decider's lane; answered by answer
+    "deciding": {},  # to a decider's lane: what comes after it, its last hello led to
+    "cancelled": {},  # numbered as an asked: nobody waits for its answer
+    "answered": {"heard": list},  # one row for each decider, in declared order
     "error": {"code": str, "message": str},
     "hold": {},  # the broker drains: send nothing until the next welcome
 }

@@ -100,6 +100,27 @@ BEACON_IDLE_SECONDS: Final = 64.0
 PEER_SILENCE_SECONDS: Final = 20.0
 """A peer of which the control plane hears nothing for so long is forgotten."""
 
+ASK_BYTES: Final = 16_777_216
+"""Largest payload of an ask (16 MiB); above PAYLOAD_BYTES it travels by claim check."""
+
+ASK_SECONDS: Final = 3_600.0
+"""Longest time that an ask may wait for its deciders."""
+
+ANSWER_BYTES: Final = 131_072
+"""Largest answer that travels in a control message; a larger one lies in the spool."""
+
+ANSWERS: Final = 1_000
+"""Answers of one decider to one ask."""
+
+ASKS: Final = 10_000
+"""Asks under way at once in the broker."""
+
+PRIORITY: Final = 1_000_000
+"""Largest priority of a decider or an answer, and the smallest is as far below 0."""
+
+ASKED: Final = 64
+"""Deciders of one ask."""
+
 PEERS: Final = 20_000
 """Peers that the control plane remembers."""
 
@@ -129,6 +150,9 @@ TABLE: Final[tuple[Limit, ...]] = (
     Limit("broker queue per subscriber", EGRESS_HWM, "frames", "dropped, counted by the subscriber"),
     Limit("subscriber queue", SUBSCRIBER_HWM, "frames", "waits in the broker"),
     Limit("frame into the broker", FRAME_BYTES, "bytes", "the sender is disconnected"),
+    Limit("payload of an ask", ASK_BYTES, "bytes", "refused"),
+    Limit("asks under way", ASKS, "asks", "refused"),
+    Limit("deciders of an ask", ASKED, "deciders", "the later ones count as unreachable"),
     Limit("control message", CONTROL_BYTES, "bytes", "the sender is disconnected"),
     Limit("retained topics", RETAINED_TOPICS, "topics", "least recently set goes first"),
     Limit("retained values", RETAINED_BYTES, "bytes", "least recently set goes first"),

@@ -102,8 +102,9 @@ class ControlLoop:
     def run(self) -> None:
         """Serve until asked to stop. Raises :class:`DataPlaneFailed`."""
         while not self.stop_requests:
-            self._wait(max(0.0, self._next_tick - time.monotonic()))
+            self._wait(max(0.0, self._next_turn() - time.monotonic()))
             now = time.monotonic()
+            self._perform(self._plane.due(now))
             if now >= self._next_tick:
                 self._next_tick = now + TICK_SECONDS
                 self._tick(now)
@@ -150,6 +151,10 @@ class ControlLoop:
             if totals is not None:
                 totals = self._client.without_canaries(totals)
                 self._perform(self._plane.measured(totals, time.monotonic()))
+
+    def _next_turn(self) -> float:
+        due = self._plane.next_due
+        return self._next_tick if due is None else min(due, self._next_tick)
 
     def _tick(self, now: float) -> None:
         if not self._client.send_canary():
@@ -222,6 +227,9 @@ def control_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]
     socket.set(zmq.SNDHWM, CONTROL_HWM)
     socket.set(zmq.RCVHWM, UNREAD)
     socket.set(zmq.ROUTER_MANDATORY, 1)
+    socket.set(
+        zmq.ROUTER_HANDOVER, 1
+    )  # who comes back under its own name is not shut out by its old connection
     socket.set(zmq.LINGER, 200)
     return socket
 

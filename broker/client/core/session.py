@@ -34,6 +34,8 @@ class Identity(NamedTuple):
     pid: int
     release: str
     patterns: tuple[str, ...] = ()
+    priority: int = 0
+    failure: str = "open"
 
 
 class Welcomed(NamedTuple):
@@ -99,7 +101,8 @@ class ControlSession:
         """Say (again) who we are; the next tick repeats it unless a welcome comes first."""
         self._next_hello = now + HELLO_SECONDS
         self.welcomed = False
-        role, name, pid, release, patterns = self.identity
+        role, name, pid, release, patterns, priority, failure = self.identity
+        declared = {"priority": priority, "failure": failure} if role == "decider" else {}
         return encode_message(
             "hello",
             role=role,
@@ -109,6 +112,7 @@ class ControlSession:
             patterns=list(patterns),
             batches=True,
             publisher=self.publisher,
+            **declared,
         )
 
     def expect_another(self) -> None:

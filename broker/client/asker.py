@@ -1,0 +1,149 @@
+"""How an ask leaves and its answers come back: lanes, each used by one ask at a time.
+
+A lane is a connection of its own beside the client's control connection, so that the thread that asks sends
+and waits by itself, without another thread between. Decides how long to wait and what to raise when there is
+no word; what the word means is :mod:`broker.client.core.asking`'s.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from typing import Any, Final
+
+import zmq
+
+from ..protocol.control import decode_message, encode_message
+from ..protocol.errors import BusUnreachable, ClosedError, LimitExceeded, RequestRefused, RequestTimeout
+from .sockets import control_socket
+
+GRACE_SECONDS: Final = 0.25
+"""How long after the deadline the broker's word is still waited for: it says who was late."""
+
+SLICE_MS: Final = 250
+"""Longest single wait; then the broker's epoch and a close are looked at."""
+
+LANES: Final = 256
+"""Asks of one client at a time, each in a thread of its own."""
+
+
+class Lane:
+    """One connection for asks, number ``index`` of the client ``key``. Not thread-safe."""
+
+    def __init__(self, endpoint: str, key: bytes, index: int) -> None:
+        self.socket = control_socket(endpoint, key + b"\x10" + index.to_bytes(2, "big"))
+        self._receive = super(zmq.Socket, self.socket).recv
+        self.connected = False
+        self._slice_ms = 0
+
+    def send(self, data: bytes) -> None:
+        """Hand a message to libzmq without waiting; raises :class:`BusUnreachable` when no broker is there."""
+        try:
+            self.socket.send(data, zmq.NOBLOCK)
+        except zmq.Again:
+            self.connected = False
+            raise _absent() from None
+
+    def receive(self, milliseconds: int) -> bytes:
+        """The next message; raises :class:`zmq.Again` when there is none in time."""
+        if milliseconds != self._slice_ms:
+            self._slice_ms = self.socket.rcvtimeo = milliseconds
+        return self._receive()
+
+
+class Asker:
+    """The asks of one client whose control connection is named ``key``.
+
+    ``epoch`` tells which broker is there: when it changes, the asks under way are lost.
+    """
+
+    def __init__(self, endpoint: str, key: bytes, epoch: Callable[[], bytes | None]) -> None:
+        self._endpoint = endpoint
+        self._key = key
+        self._epoch = epoch
+        self._idle: list[Lane] = []
+        self._lock = threading.RLock()
+        self._indices = count()
+        self._opened = 0
+        self._closed = False
+
+    def take(self) -> Lane:
+        """A lane that nobody uses; it is given back with :meth:`put`. Raises :class:`LimitExceeded`."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError("this client is closed")
+            if self._idle:
+                return self._idle.pop()
+            if self._opened >= LANES:
+                raise LimitExceeded(f"{LANES} asks of this client are under way; that is the most")
+            self._opened += 1
+        return Lane(self._endpoint, self._key, next(self._indices))
+
+    def put(self, lane: Lane) -> None:
+        """``lane`` is free again."""
+        with self._lock:
+            if self._closed:
+                lane.socket.close()
+            else:
+                self._idle.append(lane)
+
+    def connect(self, lane: Lane, deadline: float) -> None:
+        """Wait until ``lane`` has a broker at its end; raises :class:`BusUnreachable` past ``deadline``."""
+        if not lane.connected:
+            left_ms = max(0, int((deadline - time.monotonic()) * 1000))
+            if not lane.socket.poll(left_ms, zmq.POLLOUT):
+                raise _absent()
+            lane.connected = True
+
+    def wait(self, lane: Lane, request: int, deadline: float) -> list[Any]:
+        """What was heard of ask ``request``; late words of earlier ones are passed over.
+
+        Raises :class:`RequestRefused`, :class:`RequestTimeout` when the broker says nothing at all and
+        :class:`BusUnreachable` when it was replaced meanwhile.
+        """
+        epoch = self._epoch()
+        last = deadline + GRACE_SECONDS
+        try:
+            while True:
+                left_ms = int((last - time.monotonic()) * 1000) + 1
+                if left_ms <= 0:
+                    raise RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
+                try:
+                    kind, number, body = decode_message(lane.receive(min(SLICE_MS, left_ms)))
+                except zmq.Again:
+                    self._check(epoch)
+                    continue
+                if number == request and kind == "answered":
+                    heard: list[Any] = body["heard"]
+                    return heard
+                if number == request and kind == "error":
+                    raise RequestRefused(body["code"], body["message"])
+        except BaseException:
+            self.cancel(lane, request)
+            raise
+
+    def cancel(self, lane: Lane, request: int) -> None:
+        """Nobody waits for ``request`` any more."""
+        with suppress(BusUnreachable):  # no broker, and so nobody to tell
+            lane.send(encode_message("cancel", request))
+
+    def close(self) -> None:
+        """No more asks. Lanes that are in use close when they are given back."""
+        with self._lock:
+            self._closed = True
+            for lane in self._idle:
+                lane.socket.close()
+            self._idle.clear()
+
+    def _check(self, epoch: bytes | None) -> None:
+        if self._closed:
+            raise ClosedError("closed while an ask was under way")
+        if self._epoch() != epoch:
+            raise BusUnreachable("the broker ended while the ask was under way; ask again")
+
+
+def _absent() -> BusUnreachable:
+    return BusUnreachable("no broker takes the ask; start one with 'prxbus up'")
