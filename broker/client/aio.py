@@ -17,9 +17,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from ..protocol.errors import ClosedError
+from ..protocol.decisions import Constraints, Decision, Revalidate
+from ..protocol.errors import ClosedError, RequestRefused
 from ..protocol.events import Event
 from . import options, publisher, subscriber
+from .core.asking import Question, ask_message, check_timeout, read_heard
+from .core.session import HELLO_SECONDS, UNKNOWN_PEER
+from .loop_asker import LoopAsker
 from .outlet import PATIENCE_SECONDS
 
 
@@ -48,6 +52,7 @@ class Publisher:
         }
         self._source = source
         self._publisher: publisher.Publisher | None = None
+        self._asks: LoopAsker | None = None
 
     async def __aenter__(self) -> Self:
         self._publisher = await asyncio.to_thread(publisher.Publisher, self._source, **self._options)
@@ -94,6 +99,62 @@ class Publisher:
             timeout=timeout,
         )
 
+    async def ask(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        *,
+        timeout: float = 2.0,  # noqa: ASYNC109 - the deciders are told of it
+        session_id: str | None = None,
+        depth: int | None = None,
+        caused_by: str | None = None,
+        constraints: Constraints | None = None,
+        revalidate: Revalidate | None = None,
+    ) -> Decision:
+        """As :meth:`broker.client.Publisher.ask`, without blocking the loop; cancelling cancels the ask."""
+        opened = self._opened()
+        deadline = self._loop.time() + check_timeout(timeout)
+        question = opened.question(topic, payload, session_id, depth, caused_by, constraints)
+        if not question.open:
+            if question.forbidden is not None:
+                opened.pose(question, None)
+            return question.decide((), revalidate)
+        if self._asks is None:
+            self._asks = LoopAsker(opened.asker)
+        asks, request = self._asks, question.request
+        try:
+            await asks.connect(deadline)
+            futures: list[asyncio.Future[list[Any]]] = []
+            opened.pose(
+                question,
+                lambda frame: futures.append(
+                    asks.send(request, ask_message(request, frame, timeout), deadline)
+                ),
+            )
+            rows = await self._answers_to(question, futures[0], deadline)
+        finally:
+            asks.forget(request)
+            opened.settle(question)
+        return question.decide(read_heard(rows, opened.load), revalidate)
+
+    async def _answers_to(
+        self, question: Question, future: asyncio.Future[list[Any]], deadline: float
+    ) -> list[Any]:
+        """What was heard; a broker that does not know us (yet) is told who we are and asked again."""
+        assert self._asks is not None
+        while True:
+            try:
+                return await future
+            except RequestRefused as error:
+                if error.remote_code != UNKNOWN_PEER or self._loop.time() >= deadline:
+                    raise
+            self._opened().introduce()
+            await asyncio.sleep(HELLO_SECONDS / 10)
+            left = max(0.001, deadline - self._loop.time())
+            future = self._asks.send(
+                question.request, ask_message(question.request, question.frame, left), deadline
+            )
+
     @property
     def ready(self) -> bool:
         """Whether events reach the bus now."""
@@ -106,6 +167,9 @@ class Publisher:
 
     async def close(self) -> None:
         """As :meth:`broker.client.Publisher.close`."""
+        if self._asks is not None:
+            self._asks.close()
+            self._asks = None
         if self._publisher is not None:
             await asyncio.to_thread(self._publisher.close)
 

@@ -40,12 +40,16 @@ class Lane:
         self._slice_ms = 0
 
     def send(self, data: bytes) -> None:
-        """Hand a message to libzmq without waiting; raises :class:`BusUnreachable` when no broker is there."""
+        """Hand a message to libzmq without waiting; raises :class:`BusUnreachable` without a broker."""
         try:
             self.socket.send(data, zmq.NOBLOCK)
         except zmq.Again:
             self.connected = False
             raise _absent() from None
+
+    def receive_now(self) -> bytes:
+        """The next message that is there; raises :class:`zmq.Again`."""
+        return self._receive(zmq.NOBLOCK)
 
     def receive(self, milliseconds: int) -> bytes:
         """The next message; raises :class:`zmq.Again` when there is none in time."""
@@ -97,6 +101,11 @@ class Asker:
             if not lane.socket.poll(left_ms, zmq.POLLOUT):
                 raise _absent()
             lane.connected = True
+
+    @property
+    def epoch(self) -> bytes | None:
+        """Which broker is there."""
+        return self._epoch()
 
     def wait(self, lane: Lane, request: int, deadline: float) -> list[Any]:
         """What was heard of ask ``request``; late words of earlier ones are passed over.

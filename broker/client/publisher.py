@@ -18,12 +18,11 @@ from typing import Any, Final
 
 import msgpack
 import zmq
-from orjson import dumps, loads
+from orjson import dumps
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.beacons import encode_beacons
-from ..protocol.decisions import Constraints, Decision, Revalidate, input_of
 from ..protocol.errors import (
     BusUnreachable,
     ClosedError,
@@ -34,25 +33,16 @@ from ..protocol.errors import (
     SchemaError,
 )
 from ..protocol.events import Names, is_text, payload_header
-from ..protocol.limits import ASK_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
+from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
-from .asker import Asker, Lane
+from .asker import Asker
+from .asking import Asking
 from .closing import Closing
 from .context import Cause, current, inherited
-from .core.asking import (
-    REDACTED,
-    Question,
-    ask_message,
-    check_timeout,
-    read_heard,
-    redacted,
-)
 from .core.batching import GATHERED
 from .core.numbering import Numbering, Stream
 from .core.session import (
-    HELLO_SECONDS,
-    UNKNOWN_PEER,
     BatchesTold,
     ControlSession,
     Held,
@@ -84,7 +74,7 @@ SHORT: Final = 0xFFFF
 """Longest payload with a two-byte length on the wire; a longer one takes the slow way."""
 
 
-class Publisher(Closing):
+class Publisher(Asking, Closing):
     """Publishes events under one name. Safe to use from many threads; not across a fork.
 
     ``source`` is who you are (at most 128 bytes), such as ``"my-agent/1.2"``. ``runtime_dir`` is the
@@ -246,112 +236,6 @@ class Publisher(Closing):
         pending = self._request(stream, level, names, content, retain=retain, timeout=timeout)
         return int(self._link.wait(pending, f"the publish of {topic}").body["matching"])
 
-    def ask(
-        self,
-        topic: str,
-        payload: Mapping[str, Any] | bytes,
-        *,
-        timeout: float = 2.0,
-        session_id: str | None = None,
-        depth: int | None = None,
-        caused_by: str | None = None,
-        constraints: Constraints | None = None,
-        revalidate: Revalidate | None = None,
-    ) -> Decision:
-        """Ask the deciders of ``topic`` about an event, wait at most ``timeout`` seconds, and merge.
-
-        The event is also published, under the id of the ask; of a ``tool_result`` only names, sizes and
-        digests are. ``payload`` may take 16 MiB. ``constraints`` judges the original input: a reason to
-        refuse it is final, and nobody is asked. ``revalidate`` judges each rewritten input, and may refuse it with a
-        reason. At depth 8 nobody is asked and the decision is no opinion.
-
-        Raises what :meth:`publish` raises, :class:`BusUnreachable` without a bus or when it ends meanwhile,
-        :class:`RequestTimeout` when the broker says nothing at all and :class:`RequestRefused`.
-        """
-        deadline = time.monotonic() + check_timeout(timeout)
-        question = self.question(topic, payload, session_id, depth, caused_by, constraints)
-        if not question.open:
-            if question.forbidden is not None:
-                self.pose(question, None)
-            return question.decide((), revalidate)
-        lane = self._asker.take()
-        try:
-            self._asker.connect(lane, deadline)
-            self.pose(question, lambda frame: lane.send(ask_message(question.request, frame, timeout)))
-            rows = self._answers_to(question, lane, deadline)
-        finally:
-            self._asker.put(lane)
-            self.settle(question)
-        return question.decide(read_heard(rows, self._spool.load), revalidate)
-
-    # -- for asks -----------------------------------------------------------------------------
-
-    def question(
-        self,
-        topic: str,
-        payload: Mapping[str, Any] | bytes,
-        session_id: str | None,
-        depth: int | None,
-        caused_by: str | None,
-        constraints: Constraints | None,
-    ) -> Question:
-        """An ask in the making; see :meth:`ask` for the arguments and what is raised."""
-        self._check_usable()
-        self._check_accepted()
-        stream = self._streams.get(topic) or self._open(topic)
-        body = encode_payload(payload, stream)
-        plain: Mapping[str, Any] = payload if isinstance(payload, Mapping) else loads(body)
-        names = self._names.pack(session_id, caused_by, current.get())
-        level = self._level(current.get(), depth)
-        question = Question(stream, level, names, input_of(plain))
-        if level >= DEPTHS:
-            self._over_depth += 1
-            return question
-        if constraints is not None:
-            question.forbidden = constraints(question.original)
-        if len(body) > ASK_BYTES:
-            raise LimitExceeded(f"payload of {len(body):,} bytes of JSON; an ask takes at most {ASK_BYTES:,}")
-        if topic == REDACTED:
-            copy = redacted(plain)
-            question.copy = payload_header(len(copy)) + copy
-        if len(body) > PAYLOAD_BYTES:
-            question.claim = self._spool.store(new_publisher().hex(), body)
-            self._claims += 1
-            question.content = bytes(msgpack.packb(question.claim.fields()))
-        else:
-            question.content = payload_header(len(body)) + body
-        return question
-
-    def pose(self, question: Question, send: Callable[[bytes], object] | None) -> None:
-        """Number the event of ``question``, hand its frame to ``send`` and publish its copy.
-
-        Raises :class:`BusUnreachable`, and what ``send`` raises; then the event takes no number.
-        """
-        with self._lock:
-            if not self.ready:
-                self._check_usable()
-                self._look_for_subscriptions()
-            if not self.ready:
-                raise BusUnreachable(
-                    f"no bus answers in {self.runtime_dir!r}: nobody can be asked; start one with 'prxbus up'"
-                )
-            if question.stream.retired:
-                question.stream = self._open(question.stream.topic)
-            self._outlet.flush()
-            frame = question.number(time_ns())
-            if send is not None:
-                try:
-                    send(frame)
-                except BaseException:
-                    question.stream.sequence -= 1
-                    raise
-            self._outlet.copy(question.copied())
-
-    def settle(self, question: Question) -> None:
-        """The ask is over: what must not lie about is removed."""
-        if question.copy is not None and question.claim is not None:
-            self._spool.remove(question.claim)
-
     # -- life ---------------------------------------------------------------------------------
 
     @property
@@ -512,19 +396,6 @@ class Publisher(Closing):
     def _check_accepted(self) -> None:
         if self._refusal is not None:
             raise RequestRefused(self._refusal.code, self._refusal.error)
-
-    def _answers_to(self, question: Question, lane: Lane, deadline: float) -> list[Any]:
-        """What was heard; a broker that does not know us (yet) is told who we are and asked again."""
-        while True:
-            try:
-                return self._asker.wait(lane, question.request, deadline)
-            except RequestRefused as error:
-                if error.remote_code != UNKNOWN_PEER or time.monotonic() >= deadline:
-                    raise
-            self._answered.clear()
-            self._link.hello()
-            self._answered.wait(min(HELLO_SECONDS, max(0.0, deadline - time.monotonic())))
-            lane.send(ask_message(question.request, question.frame, max(0.001, deadline - time.monotonic())))
 
     def _open(self, topic: object) -> Stream:
         self._check_usable()

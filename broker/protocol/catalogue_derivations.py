@@ -65,6 +65,13 @@ def _run_status(status: Any, success: Any) -> Any:
     return status if status is not None or success is None else "ok" if success else "error"
 
 
+def _tokens_used(total: Any, prompts: Any, completions: Any) -> Any:
+    if total is not None:
+        return total
+    parts = [part for part in (prompts, completions) if type(part) is int]
+    return sum(parts) if parts else None
+
+
 def _tool_success(success: Any, output: Any, hook_event_name: Any) -> Any:
     if success is not None:
         return success
@@ -116,6 +123,12 @@ DERIVATIONS: Final[Mapping[str, Derivation]] = MappingProxyType(
         ),
         "run_status": Derivation(
             ("status", "success"), ("status",), _run_status, "`status`, else `success` as ok/error"
+        ),
+        "tokens_used": Derivation(
+            ("tokens_used", "input_tokens", "output_tokens"),
+            ("tokens_used",),
+            _tokens_used,
+            "`tokens_used`, else `input_tokens` and `output_tokens` together",
         ),
         "tool_success": Derivation(
             ("success", "output", "hook_event_name"),

@@ -48,6 +48,9 @@ def _session_id(*documented_by: str) -> Field:
 _LIBREFANG_RUN: Final = (_AGENT, _agent_id("librefang"), _SESSION, _session_id("librefang"))
 """LibreFang names the agent and the session in every event of a run or session."""
 
+_AGENT_NAME = _alias("agent_name", "agent", STRING)
+"""What LibreFang's program sends beside the id; its page does not say so."""
+
 # ---- what the Codex family sends along with every event -----------------------------------------------
 
 _MODEL = Field("model", STRING, "Model in use.", ("codex", "bitfun"))
@@ -172,6 +175,7 @@ _SPECS: Final = (
             _PRX_AGENT,
             _PRX_SESSION,
             _agent_id("librefang"),
+            _AGENT_NAME,
             _session_id("librefang"),
             Field("sender", STRING, "Who sent the message that started the run.", ("librefang",)),
             Field(
@@ -189,6 +193,7 @@ _SPECS: Final = (
         (
             *_LIBREFANG_RUN,
             Field("step_index", INTEGER, "Number of the step in this run, from zero.", ("librefang",)),
+            _alias("step", "step_index", INTEGER),
             _tool(),
             _alias("tool_call", "tool", STRING, "librefang"),
         ),
@@ -200,12 +205,16 @@ _SPECS: Final = (
             Field("success", BOOLEAN, "Whether the run succeeded.", ("prx",)),
             _MESSAGES_COUNT,
             *_LIBREFANG_RUN,
+            _AGENT_NAME,
             Field(
                 "status", STRING, "How the run ended.", ("librefang",), values=("ok", "error", "max_steps")
             ),
             Field("tokens_used", INTEGER, "Tokens of prompts and completions.", ("librefang",)),
+            Field("input_tokens", INTEGER, "Tokens of prompts; where `tokens_used` is absent, part of it."),
+            Field("output_tokens", INTEGER, "Tokens of completions; likewise."),
             Field("steps", INTEGER, "Reasoning steps taken.", ("librefang",)),
             Field("duration_ms", NUMBER, "Wall-clock time of the run in milliseconds.", ("librefang",)),
+            _alias("latency_ms", "duration_ms", NUMBER),
             Field(
                 "response_preview",
                 STRING,

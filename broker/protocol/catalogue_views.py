@@ -113,17 +113,33 @@ _LIBREFANG_NAMES: Final = {
     "tool_result": "transform_tool_result",
 }
 _AGENT_ID: Final = ViewField("agent_id", Derived("agent_id"))
+# What the program really sends and its page does not have: its hooks find both.
+_AGENT_NAME: Final = ViewField("agent_name", Named("agent"))
 _RUN: Final = (_AGENT_ID, ViewField("session_id", Named("session")))
 
 _LIBREFANG: Final[dict[str, tuple[ViewField, ...]]] = {
-    "agent_start": (*_RUN, *_named("sender"), ViewField("message_preview", Derived("message_preview"))),
+    "agent_start": (
+        *_RUN,
+        *_named("sender"),
+        ViewField("message_preview", Derived("message_preview")),
+        _AGENT_NAME,
+    ),
     "agent_end": (
         *_RUN,
         ViewField("status", Derived("run_status")),
-        *_named("tokens_used", "steps", "duration_ms"),
+        ViewField("tokens_used", Derived("tokens_used")),
+        *_named("steps", "duration_ms"),
         ViewField("response_preview", Derived("response_preview")),
+        _AGENT_NAME,
+        ViewField("latency_ms", Named("duration_ms")),
+        ViewField("success", Derived("run_success")),
     ),
-    "agent_step": (*_RUN, *_named("step_index"), ViewField("tool_call", Named("tool"))),
+    "agent_step": (
+        *_RUN,
+        *_named("step_index"),
+        ViewField("tool_call", Named("tool")),
+        ViewField("step", Named("step_index")),
+    ),
     "session_start": _RUN,
     "session_end": _RUN,
     "session_reset": (*_RUN, *_named("reset_reason", "message_count_cleared")),

@@ -1,0 +1,186 @@
+"""The asking half of a publisher: one event, numbered and published as any other, and put to its deciders.
+
+Decides in which order an ask is checked, numbered, sent, published and settled. How it travels is
+:mod:`broker.client.asker`'s, what is said in it :mod:`broker.client.core.asking`'s.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from time import time_ns
+from typing import Any
+
+import msgpack
+from orjson import loads
+
+from ..protocol.decisions import Constraints, Decision, Revalidate, input_of
+from ..protocol.errors import BusUnreachable, LimitExceeded, RequestRefused
+from ..protocol.events import Claim, payload_header
+from ..protocol.limits import ASK_BYTES, DEPTHS, PAYLOAD_BYTES
+from .asker import Asker, Lane
+from .context import Cause, current
+from .core.asking import REDACTED, Question, ask_message, check_timeout, read_heard, redacted
+from .core.numbering import Stream
+from .core.session import HELLO_SECONDS, UNKNOWN_PEER
+from .link import Link
+from .names import KnownNames
+from .outlet import Outlet
+from .payloads import encode_payload
+from .publisher_id import new_publisher
+from .spool import Spool
+
+
+class Asking:
+    """What :class:`broker.client.Publisher` needs to ask; it is never made by itself."""
+
+    ready: bool
+    runtime_dir: str
+    _answered: threading.Event
+    _asker: Asker
+    _claims: int
+    _link: Link
+    _lock: threading.RLock
+    _names: KnownNames
+    _outlet: Outlet
+    _over_depth: int
+    _spool: Spool
+    _streams: dict[str, Stream]
+    _check_accepted: Callable[[], None]
+    _check_usable: Callable[[], None]
+    _level: Callable[[Cause | None, int | None], int]
+    _look_for_subscriptions: Callable[[], None]
+    _open: Callable[[object], Stream]
+
+    def ask(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        *,
+        timeout: float = 2.0,
+        session_id: str | None = None,
+        depth: int | None = None,
+        caused_by: str | None = None,
+        constraints: Constraints | None = None,
+        revalidate: Revalidate | None = None,
+    ) -> Decision:
+        """Ask the deciders of ``topic`` about an event, wait at most ``timeout`` seconds, and merge.
+
+        The event is also published, under the id of the ask; of a ``tool_result`` only names, sizes and
+        digests are. ``payload`` may take 16 MiB. ``constraints`` judges the original input: a reason to
+        refuse it is final, and nobody is asked. ``revalidate`` judges each rewritten input, and may refuse it
+        with a reason. At depth 8 nobody is asked and the decision is no opinion.
+
+        Raises what :meth:`Publisher.publish` raises, :class:`BusUnreachable` without a bus or when it ends
+        meanwhile, :class:`RequestTimeout` when the broker says nothing at all and :class:`RequestRefused`.
+        """
+        deadline = time.monotonic() + check_timeout(timeout)
+        question = self.question(topic, payload, session_id, depth, caused_by, constraints)
+        if not question.open:
+            if question.forbidden is not None:
+                self.pose(question, None)
+            return question.decide((), revalidate)
+        lane = self._asker.take()
+        try:
+            self._asker.connect(lane, deadline)
+            self.pose(question, lambda frame: lane.send(ask_message(question.request, frame, timeout)))
+            rows = self._answers_to(question, lane, deadline)
+        finally:
+            self._asker.put(lane)
+            self.settle(question)
+        return question.decide(read_heard(rows, self._spool.load), revalidate)
+
+    # -- for asks -----------------------------------------------------------------------------
+
+    @property
+    def asker(self) -> Asker:
+        """The lanes of this publisher."""
+        return self._asker
+
+    def load(self, claim: Claim) -> bytes:
+        """What lies in the spool for ``claim``."""
+        return self._spool.load(claim)
+
+    def introduce(self) -> None:
+        """Say (again) who we are to whichever broker is there."""
+        self._answered.clear()
+        self._link.hello()
+
+    def question(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        session_id: str | None,
+        depth: int | None,
+        caused_by: str | None,
+        constraints: Constraints | None,
+    ) -> Question:
+        """An ask in the making; see :meth:`ask` for the arguments and what is raised."""
+        self._check_usable()
+        self._check_accepted()
+        stream = self._streams.get(topic) or self._open(topic)
+        body = encode_payload(payload, stream)
+        plain: Mapping[str, Any] = payload if isinstance(payload, Mapping) else loads(body)
+        names = self._names.pack(session_id, caused_by, current.get())
+        level = self._level(current.get(), depth)
+        question = Question(stream, level, names, input_of(plain))
+        if level >= DEPTHS:
+            self._over_depth += 1
+            return question
+        if constraints is not None:
+            question.forbidden = constraints(question.original)
+        if len(body) > ASK_BYTES:
+            raise LimitExceeded(f"payload of {len(body):,} bytes of JSON; an ask takes at most {ASK_BYTES:,}")
+        if topic == REDACTED:
+            copy = redacted(plain)
+            question.copy = payload_header(len(copy)) + copy
+        if len(body) > PAYLOAD_BYTES:
+            question.claim = self._spool.store(new_publisher().hex(), body)
+            self._claims += 1
+            question.content = bytes(msgpack.packb(question.claim.fields()))
+        else:
+            question.content = payload_header(len(body)) + body
+        return question
+
+    def pose(self, question: Question, send: Callable[[bytes], object] | None) -> None:
+        """Number the event of ``question``, hand its frame to ``send`` and publish its copy.
+
+        Raises :class:`BusUnreachable`, and what ``send`` raises; then the event takes no number.
+        """
+        with self._lock:
+            if not self.ready:
+                self._check_usable()
+                self._look_for_subscriptions()
+            if not self.ready:
+                raise BusUnreachable(
+                    f"no bus answers in {self.runtime_dir!r}: nobody can be asked; start one with 'prxbus up'"
+                )
+            if question.stream.retired:
+                question.stream = self._open(question.stream.topic)
+            self._outlet.flush()
+            frame = question.number(time_ns())
+            if send is not None:
+                try:
+                    send(frame)
+                except BaseException:
+                    question.stream.sequence -= 1
+                    raise
+            self._outlet.copy(question.copied())
+
+    def settle(self, question: Question) -> None:
+        """The ask is over: what must not lie about is removed."""
+        if question.copy is not None and question.claim is not None:
+            self._spool.remove(question.claim)
+
+    def _answers_to(self, question: Question, lane: Lane, deadline: float) -> list[Any]:
+        """What was heard; a broker that does not know us (yet) is told who we are and asked again."""
+        while True:
+            try:
+                return self._asker.wait(lane, question.request, deadline)
+            except RequestRefused as error:
+                if error.remote_code != UNKNOWN_PEER or time.monotonic() >= deadline:
+                    raise
+            self.introduce()
+            self._answered.wait(min(HELLO_SECONDS, max(0.0, deadline - time.monotonic())))
+            lane.send(ask_message(question.request, question.frame, max(0.001, deadline - time.monotonic())))

@@ -1,0 +1,132 @@
+"""Asks from an event loop: many under way on one lane, a future for each.
+
+Decides when a future is done: with what was heard, with the broker's refusal, when there is no word in time,
+or when the broker was replaced. For the loop's thread only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any, Final
+
+import zmq
+
+from ..protocol.control import decode_message, encode_message
+from ..protocol.errors import (
+    BusUnreachable,
+    ClosedError,
+    DecodeError,
+    RequestRefused,
+    RequestTimeout,
+)
+from .asker import GRACE_SECONDS, Asker, Lane
+
+LOOK_SECONDS: Final = 0.25
+"""Pause between two looks at the broker's epoch while asks are under way."""
+
+CONNECT_SECONDS: Final = 0.002
+
+AT_ONCE: Final = 256
+"""Messages that are read before the loop gets its turn."""
+
+
+class LoopAsker:
+    """The asks of one publisher in one event loop, on a lane of ``asker``."""
+
+    def __init__(self, asker: Asker) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._asker = asker
+        self._lane: Lane = asker.take()
+        self._waiting: dict[int, asyncio.Future[list[Any]]] = {}
+        self._epoch = asker.epoch
+        self._looking: asyncio.TimerHandle | None = None
+        self._draining = False
+        self._loop.add_reader(int(self._lane.socket.fd), self._drain)
+
+    async def connect(self, deadline: float) -> None:
+        """Wait until a broker is at the other end; raises :class:`BusUnreachable` past ``deadline``."""
+        while not self._lane.connected:
+            if self._lane.socket.poll(0, zmq.POLLOUT):
+                self._lane.connected = True
+            elif self._loop.time() >= deadline:
+                raise BusUnreachable("no broker takes the ask; start one with 'prxbus up'")
+            else:
+                await asyncio.sleep(CONNECT_SECONDS)
+
+    def send(self, request: int, data: bytes, deadline: float) -> asyncio.Future[list[Any]]:
+        """Send an ask; the future of what is heard. Raises :class:`BusUnreachable`."""
+        if not self._waiting:
+            self._epoch = self._asker.epoch
+        self._lane.send(data)
+        future = self._loop.create_future()
+        self._waiting[request] = future
+        timer = self._loop.call_at(deadline + GRACE_SECONDS, self._late, request)
+        future.add_done_callback(lambda _: timer.cancel())
+        if self._looking is None:
+            self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
+        self._drain_soon()  # sending may have taken the descriptor's edge
+        return future
+
+    def forget(self, request: int) -> None:
+        """Nobody waits for ``request``; the broker is told unless it has answered."""
+        future = self._waiting.pop(request, None)
+        if future is not None:
+            future.cancel()
+            with suppress(BusUnreachable, ClosedError):
+                self._lane.send(encode_message("cancel", request))
+
+    def close(self) -> None:
+        """No more asks; those under way fail."""
+        self._loop.remove_reader(int(self._lane.socket.fd))
+        if self._looking is not None:
+            self._looking.cancel()
+        self._fail(ClosedError("closed while an ask was under way"))
+        self._asker.put(self._lane)
+
+    def _drain_soon(self) -> None:
+        if not self._draining:
+            self._draining = True
+            self._loop.call_soon(self._drain)
+
+    def _drain(self) -> None:
+        self._draining = False
+        if self._lane.socket.closed:
+            return
+        for _ in range(AT_ONCE):
+            try:
+                data = self._lane.receive_now()
+            except zmq.Again:
+                return
+            try:
+                kind, request, body = decode_message(data)
+            except DecodeError:
+                continue
+            future = self._waiting.pop(request, None)
+            if future is None or future.done():
+                continue
+            if kind == "answered":
+                future.set_result(body["heard"])
+            elif kind == "error":
+                future.set_exception(RequestRefused(body["code"], body["message"]))
+        self._drain_soon()
+
+    def _late(self, request: int) -> None:
+        future = self._waiting.get(request)
+        if future is not None and not future.done():
+            future.set_exception(
+                RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
+            )
+
+    def _look(self) -> None:
+        self._looking = None
+        if self._asker.epoch != self._epoch:
+            self._fail(BusUnreachable("the broker ended while the ask was under way; ask again"))
+        if self._waiting:
+            self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
+
+    def _fail(self, error: Exception) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error)
+        self._waiting.clear()
