@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final
 
 import zmq
 
-from ..protocol.control import decode_message, encode_message
-from ..protocol.errors import BusUnreachable, ClosedError, LimitExceeded, RequestRefused, RequestTimeout
+from ..protocol.control import decode_together, encode_message
+from ..protocol.errors import (
+    BusUnreachable,
+    ClosedError,
+    DecodeError,
+    LimitExceeded,
+    RequestRefused,
+    RequestTimeout,
+)
+from .core.session import ControlSession
 from .sockets import control_socket
 
 GRACE_SECONDS: Final = 0.25
@@ -61,13 +68,13 @@ class Lane:
 class Asker:
     """The asks of one client whose control connection is named ``key``.
 
-    ``epoch`` tells which broker is there: when it changes, the asks under way are lost.
+    ``session`` tells which broker is there: when that changes, the asks under way are lost.
     """
 
-    def __init__(self, endpoint: str, key: bytes, epoch: Callable[[], bytes | None]) -> None:
+    def __init__(self, endpoint: str, key: bytes, session: ControlSession) -> None:
         self._endpoint = endpoint
         self._key = key
-        self._epoch = epoch
+        self._session = session
         self._idle: list[Lane] = []
         self._lock = threading.RLock()
         self._indices = count()
@@ -105,7 +112,12 @@ class Asker:
     @property
     def epoch(self) -> bytes | None:
         """Which broker is there."""
-        return self._epoch()
+        return self._session.epoch
+
+    @property
+    def many(self) -> bool:
+        """Whether the broker takes many messages as one."""
+        return self._session.many
 
     def wait(self, lane: Lane, request: int, deadline: float) -> list[Any]:
         """What was heard of ask ``request``; late words of earlier ones are passed over.
@@ -113,7 +125,7 @@ class Asker:
         Raises :class:`RequestRefused`, :class:`RequestTimeout` when the broker says nothing at all and
         :class:`BusUnreachable` when it was replaced meanwhile.
         """
-        epoch = self._epoch()
+        epoch = self.epoch
         last = deadline + GRACE_SECONDS
         try:
             while True:
@@ -121,15 +133,18 @@ class Asker:
                 if left_ms <= 0:
                     raise RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
                 try:
-                    kind, number, body = decode_message(lane.receive(min(SLICE_MS, left_ms)))
+                    messages = decode_together(lane.receive(min(SLICE_MS, left_ms)))
                 except zmq.Again:
                     self._check(epoch)
                     continue
-                if number == request and kind == "answered":
-                    heard: list[Any] = body["heard"]
-                    return heard
-                if number == request and kind == "error":
-                    raise RequestRefused(body["code"], body["message"])
+                except DecodeError:
+                    continue
+                for kind, number, body in messages:
+                    if number == request and kind == "answered":
+                        heard: list[Any] = body["heard"]
+                        return heard
+                    if number == request and kind == "error":
+                        raise RequestRefused(body["code"], body["message"])
         except BaseException:
             self.cancel(lane, request)
             raise
@@ -150,7 +165,7 @@ class Asker:
     def _check(self, epoch: bytes | None) -> None:
         if self._closed:
             raise ClosedError("closed while an ask was under way")
-        if self._epoch() != epoch:
+        if self.epoch != epoch:
             raise BusUnreachable("the broker ended while the ask was under way; ask again")
 
 

@@ -21,7 +21,7 @@ import zmq
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
-from ..protocol.control import DECIDER_LANE, decode_message, encode_message
+from ..protocol.control import DECIDER_LANE, decode_together, encode_message, encode_together
 from ..protocol.decisions import FAILURES, Answer, Failure
 from ..protocol.errors import (
     ClosedError,
@@ -49,6 +49,12 @@ ASKS_AT_ONCE: Final = 64
 """Asks that :meth:`Decider.batch` returns at most, unless it is told another number."""
 
 ERROR_CHARACTERS: Final = 500
+
+TOGETHER: Final = 64
+"""Answers that are sent as one, at most."""
+
+SMALL_BYTES: Final = 4_096
+"""A larger answer does not wait for others."""
 
 
 class Ask:
@@ -93,6 +99,8 @@ class Decider(Closing):
     ``priority``: its place among the deciders of an ask, the lower the earlier. ``failure`` says what its
     silence means: ``"open"`` no opinion, ``"closed"`` a denial; one that fails closed and dies is a denial
     until it is back. ``wait``: seconds to wait for a bus. ``report`` adds to the counters in its status.
+    ``gather``: answers leave together at the next :meth:`batch` or :meth:`flush`, which is cheaper where many
+    asks come at once; who may be busy in between calls :meth:`flush` within milliseconds.
 
     Raises :class:`TopicError` and :class:`LimitExceeded` for what can never work, :class:`BusUnreachable`
     and :class:`RequestRefused`. Once the constructor has returned, it is asked.
@@ -107,6 +115,7 @@ class Decider(Closing):
         failure: Failure = "open",
         wait: float = 0.0,
         report: Callable[[], Mapping[str, Any]] | None = None,
+        gather: bool = False,
         runtime_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         self.patterns = parse_patterns([patterns] if isinstance(patterns, str) else patterns)
@@ -125,6 +134,8 @@ class Decider(Closing):
         require_bus(addresses.control, self.runtime_dir, wait)
         self._pid = os.getpid()
         self._report = report
+        self._gather = gather
+        self._outbox: list[bytes] = []
         self._counts = dict.fromkeys(("asked", "answered", "failed", "cancelled", "too_late", "refused"), 0)
         self._waiting: dict[int, Ask] = {}
         self._refused: Refused | None = None
@@ -166,6 +177,8 @@ class Decider(Closing):
         if self._closed:
             raise ClosedError("this Decider is closed")
         deadline = None if timeout is None else time.monotonic() + timeout
+        if self._outbox:
+            self.flush()
         with self._lock:
             self._inside = True
             try:
@@ -221,6 +234,7 @@ class Decider(Closing):
         if self._closed or os.getpid() != self._pid:
             return
         forget(self)
+        self.flush()
         self._closed = True
         self._link.close()
         with self._lock:
@@ -249,13 +263,25 @@ class Decider(Closing):
                 self._counts["too_late"] += 1
                 return False
             self._counts["answered" if error is None else "failed"] += 1
-            try:
-                reply = encode_message("answer", ask._token, answers=content, error=error)
-                self._answers.send(reply, zmq.NOBLOCK)
-            except zmq.Again:  # no broker is there, and so nobody waits
-                self._counts["too_late"] += 1
-                return False
+            self._outbox.append(encode_message("answer", ask._token, answers=content, error=error))
+            if not self._gather or len(self._outbox) >= TOGETHER or len(content) > SMALL_BYTES:
+                self.flush()
         return True
+
+    def flush(self) -> None:
+        """Send the answers that were gathered. Nobody has to call it but who gathers and is busy."""
+        with self._answering:
+            outbox, self._outbox = self._outbox, []
+            if not outbox or self._closed:
+                return
+            try:
+                if self._session.many:
+                    self._answers.send(encode_together(outbox), zmq.NOBLOCK)
+                else:
+                    for each in outbox:
+                        self._answers.send(each, zmq.NOBLOCK)
+            except zmq.Again:  # no broker is there, and so nobody waits
+                self._counts["too_late"] += len(outbox)
 
     # -- for the link's thread ----------------------------------------------------------------
 
@@ -319,10 +345,14 @@ class Decider(Closing):
     def _read(self, data: bytes, asks: list[Ask]) -> None:
         """Take one message of the broker; what is malformed is answered as a failure, or passed over."""
         try:
-            kind, token, body = decode_message(data)
+            messages = decode_together(data)
         except DecodeError:
             self._counts["refused"] += 1
             return
+        for kind, token, body in messages:
+            self._hear(kind, token, body, asks)
+
+    def _hear(self, kind: str, token: int, body: dict[str, Any], asks: list[Ask]) -> None:
         if kind == "asked":
             deadline = time.monotonic() + body["left_ms"] / 1000
             try:

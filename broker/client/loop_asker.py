@@ -7,12 +7,12 @@ or when the broker was replaced. For the loop's thread only.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import Any, Final
 
 import zmq
 
-from ..protocol.control import decode_message, encode_message
+from ..protocol.control import decode_together, encode_message, encode_together
 from ..protocol.errors import (
     BusUnreachable,
     ClosedError,
@@ -26,6 +26,9 @@ LOOK_SECONDS: Final = 0.25
 """Pause between two looks at the broker's epoch while asks are under way."""
 
 CONNECT_SECONDS: Final = 0.002
+
+TOGETHER_BYTES: Final = 524_288
+"""Bytes of messages that are sent as one."""
 
 AT_ONCE: Final = 256
 """Messages that are read before the loop gets its turn."""
@@ -41,7 +44,8 @@ class LoopAsker:
         self._waiting: dict[int, asyncio.Future[list[Any]]] = {}
         self._epoch = asker.epoch
         self._looking: asyncio.TimerHandle | None = None
-        self._draining = False
+        self._turning = False
+        self._outbox: list[bytes] = []
         self._loop.add_reader(int(self._lane.socket.fd), self._drain)
 
     async def connect(self, deadline: float) -> None:
@@ -58,14 +62,14 @@ class LoopAsker:
         """Send an ask; the future of what is heard. Raises :class:`BusUnreachable`."""
         if not self._waiting:
             self._epoch = self._asker.epoch
-        self._lane.send(data)
+        self._outbox.append(data)
+        self._turn_soon()
         future = self._loop.create_future()
         self._waiting[request] = future
         timer = self._loop.call_at(deadline + GRACE_SECONDS, self._late, request)
         future.add_done_callback(lambda _: timer.cancel())
         if self._looking is None:
             self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
-        self._drain_soon()  # sending may have taken the descriptor's edge
         return future
 
     def forget(self, request: int) -> None:
@@ -73,8 +77,8 @@ class LoopAsker:
         future = self._waiting.pop(request, None)
         if future is not None:
             future.cancel()
-            with suppress(BusUnreachable, ClosedError):
-                self._lane.send(encode_message("cancel", request))
+            self._outbox.append(encode_message("cancel", request))
+            self._turn_soon()
 
     def close(self) -> None:
         """No more asks; those under way fail."""
@@ -84,13 +88,25 @@ class LoopAsker:
         self._fail(ClosedError("closed while an ask was under way"))
         self._asker.put(self._lane)
 
-    def _drain_soon(self) -> None:
-        if not self._draining:
-            self._draining = True
-            self._loop.call_soon(self._drain)
+    def _turn_soon(self) -> None:
+        if not self._turning:
+            self._turning = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """Send what one turn of the loop has led to, together; that may have taken the descriptor's edge."""
+        self._turning = False
+        if self._lane.socket.closed:
+            return
+        outbox, self._outbox = self._outbox, []
+        try:
+            for part in _together(outbox) if self._asker.many else ([each] for each in outbox):
+                self._lane.send(encode_together(part))
+        except BusUnreachable as error:
+            self._fail(error)
+        self._drain()
 
     def _drain(self) -> None:
-        self._draining = False
         if self._lane.socket.closed:
             return
         for _ in range(AT_ONCE):
@@ -99,17 +115,18 @@ class LoopAsker:
             except zmq.Again:
                 return
             try:
-                kind, request, body = decode_message(data)
+                messages = decode_together(data)
             except DecodeError:
                 continue
-            future = self._waiting.pop(request, None)
-            if future is None or future.done():
-                continue
-            if kind == "answered":
-                future.set_result(body["heard"])
-            elif kind == "error":
-                future.set_exception(RequestRefused(body["code"], body["message"]))
-        self._drain_soon()
+            for kind, request, body in messages:
+                future = self._waiting.pop(request, None)
+                if future is None or future.done():
+                    continue
+                if kind == "answered":
+                    future.set_result(body["heard"])
+                elif kind == "error":
+                    future.set_exception(RequestRefused(body["code"], body["message"]))
+        self._turn_soon()
 
     def _late(self, request: int) -> None:
         future = self._waiting.get(request)
@@ -130,3 +147,17 @@ class LoopAsker:
             if not future.done():
                 future.set_exception(error)
         self._waiting.clear()
+
+
+def _together(messages: list[bytes]) -> Iterator[list[bytes]]:
+    """``messages`` in order, in parts that are each small enough to be sent as one."""
+    part: list[bytes] = []
+    size = 0
+    for each in messages:
+        if part and size + len(each) > TOGETHER_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += len(each)
+    if part:
+        yield part

@@ -12,7 +12,7 @@ This module decides what a well-formed message is; what follows from one is deci
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -42,7 +42,8 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
         "patterns": list,  # what a subscriber asks for, else empty
         "batches": bool,  # decodes batches
         "publisher": (bytes, type(None)),  # a publisher's current id
-        # a decider's, each may be left out: "priority" (int, 0), "failure" ("open" or "closed")
+        # each may be left out: many (bool, false: reads many), and a decider's priority (int, 0) and
+        # failure (open, the default, or closed)
     },
     "probe": {"inbox": str},  # send '0$inbox.<inbox>' NUL through the data plane; no reply
     "publish": {"frame": bytes, "retain": bool},  # answered by published or error
@@ -56,7 +57,7 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "answer": {"answers": (bytes, list), "error": (str, type(None))},
     "bye": {},  # no reply
     # broker to client
-    "welcome": {
+    "welcome": {  # and "many": true
         "epoch": bytes,  # 16 bytes, new at each start of the broker
         "release": str,
         "pid": int,
@@ -72,6 +73,8 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "cancelled": {},  # numbered as an asked: nobody waits for its answer
     "answered": {"heard": list},  # one row for each decider, in declared order
     "error": {"code": str, "message": str},
+    # either way on lanes, to who reads it: control messages, each whole, in order; no hello and no many
+    "many": {"messages": list},
     "hold": {},  # the broker drains: send nothing until the next welcome
 }
 """Every kind of message and the fields that its body must have."""
@@ -88,6 +91,27 @@ class Message(NamedTuple):
 def encode_message(kind: str, request: int = 0, /, **body: Any) -> bytes:
     """One control message as bytes; the arguments are taken as checked."""
     return bytes(msgpack.packb([VERSION, kind, request, body], use_bin_type=True))
+
+
+def encode_together(messages: Sequence[bytes]) -> bytes:
+    """One or many control messages as one."""
+    return messages[0] if len(messages) == 1 else encode_message("many", messages=messages)
+
+
+def decode_together(data: bytes) -> list[Message]:
+    """The message in ``data``, or all those in it; raises :class:`DecodeError` when one is malformed."""
+    message = decode_message(data)
+    if message.kind != "many":
+        return [message]
+    found = []
+    for each in message.body["messages"]:
+        if type(each) is not bytes:
+            raise DecodeError("control", f"many holds {shown(each)}, which is no message")
+        inner = decode_message(each)
+        if inner.kind == "many":
+            raise DecodeError("control", "many holds another many")
+        found.append(inner)
+    return found
 
 
 def decode_message(data: bytes) -> Message:

@@ -17,6 +17,7 @@ from ..control.actions import Action, Forget, Inject, Measure, Send, Watch
 from ..control.plane import ControlPlane
 from ..logs import get_logger
 from ..places import Endpoints
+from ..protocol.control import KEY_BYTES, encode_together
 from ..protocol.errors import DecodeError
 from ..protocol.limits import CONTROL_BYTES, CONTROL_HWM
 from .dataplane import DataPlane
@@ -29,6 +30,18 @@ MESSAGES_AT_ONCE: Final = 500
 
 UNREAD: Final = 256
 """Control messages of one peer that wait to be handled: 256 MB of the largest. Then that peer waits."""
+
+TOGETHER: Final = 64
+"""Control messages whose answers on lanes may wait for each other."""
+
+TOGETHER_BYTES: Final = 262_144
+"""Bytes of messages that are sent as one."""
+
+HELLO: Final = b"hello"
+HEAD_BYTES: Final = 16
+"""Where the kind of a message stands, however it is encoded. Only of a hello the process is looked up."""
+
+SENDING: Final = zmq.NOBLOCK | zmq.SNDMORE
 
 HOLD_SECONDS: Final = 2.0
 """How long a drain waits for the publishers to fall silent."""
@@ -73,6 +86,9 @@ class ControlLoop:
         self._inspect = inspect
         self._client = InternalClient(context, endpoints)
         self._router = control_socket(context)
+        self._receive = super(zmq.Socket, self._router).recv
+        self._transmit = super(zmq.Socket, self._router).send
+        self._letters: dict[bytes, list[bytes]] = {}  # for lanes, until the messages at hand are handled
         self._poller = zmq.Poller()
         self._next_tick = 0.0
         self.stop_requests = 0
@@ -180,25 +196,43 @@ class ControlLoop:
         log.info("signal", stopping=self.stop_requests > 0, **self._plane.summary())
 
     def _take_messages(self) -> None:
-        for _ in range(MESSAGES_AT_ONCE):
+        """Handle what is there. What it leads to on lanes is sent together, a few messages later."""
+        for number in range(1, MESSAGES_AT_ONCE + 1):
             try:
-                peer, *parts = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
+                frame = self._receive(zmq.NOBLOCK)
             except zmq.Again:
-                return
-            now = time.monotonic()
-            if len(parts) == 1:
-                pid = process_of(parts[0])
-                actions = self._plane.handle(peer.bytes, parts[0].bytes, now, pid)
-            else:
-                error = DecodeError("parts", f"a control message is one frame, not {len(parts)}")
-                actions = self._plane.refuse(peer.bytes, 0, error)
-            self._perform(actions)
+                break
+            self._take_message(frame)
+            if not number % TOGETHER:
+                self._send_letters()
+        self._send_letters()
 
-    def _perform(self, actions: Iterable[Action]) -> None:
+    def _take_message(self, peer: bytes) -> None:
+        now = time.monotonic()
+        if not self._router.getsockopt(zmq.RCVMORE):
+            return  # not from a ROUTER
+        part = self._router.recv(zmq.NOBLOCK, copy=False)
+        parts = 1
+        while part.more:
+            part = self._router.recv(zmq.NOBLOCK, copy=False)
+            parts += 1
+        if parts == 1:
+            data = part.bytes
+            pid = process_of(part) if HELLO in data[:HEAD_BYTES] else None
+            actions = self._plane.handle(peer, data, now, pid)
+        else:
+            error = DecodeError("parts", f"a control message is one frame, not {parts}")
+            actions = self._plane.refuse(peer, 0, error)
+        self._perform(actions, together=True)
+
+    def _perform(self, actions: Iterable[Action], *, together: bool = False) -> None:
         for action in actions:
             match action:
-                case Send():
-                    self._send(action)
+                case Send(peer, data):
+                    if together and len(peer) > KEY_BYTES and self._plane.reads_many(peer):
+                        self._letters.setdefault(peer, []).append(data)
+                    else:
+                        self._send(peer, data)
                 case Inject():
                     self._perform(self._plane.injected(action, self._client.inject(action.frame)))
                 case Watch(peer, pid):
@@ -209,15 +243,28 @@ class ControlLoop:
                 case Measure():
                     self._data.ask()
 
-    def _send(self, action: Send) -> None:
+    def _send_letters(self) -> None:
+        """Send what is gathered for each lane, as few messages as their size allows."""
+        while self._letters:
+            peer, letters = self._letters.popitem()
+            begin = size = 0
+            for end, letter in enumerate(letters):
+                if size and size + len(letter) > TOGETHER_BYTES:
+                    self._send(peer, encode_together(letters[begin:end]))
+                    begin, size = end, 0
+                size += len(letter)
+            self._send(peer, encode_together(letters[begin:]))
+
+    def _send(self, peer: bytes, data: bytes) -> None:
         try:
-            self._router.send_multipart([action.peer, action.data], zmq.NOBLOCK)
+            self._transmit(peer, SENDING)
+            self._transmit(data, zmq.NOBLOCK)
         except zmq.Again:
             self._plane.dropped += 1
         except zmq.ZMQError as error:
             if error.errno != zmq.EHOSTUNREACH:
                 raise
-            self._perform(self._plane.gone(action.peer, time.monotonic(), "disconnected"))
+            self._perform(self._plane.gone(peer, time.monotonic(), "disconnected"))
 
 
 def control_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
@@ -227,9 +274,7 @@ def control_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]
     socket.set(zmq.SNDHWM, CONTROL_HWM)
     socket.set(zmq.RCVHWM, UNREAD)
     socket.set(zmq.ROUTER_MANDATORY, 1)
-    socket.set(
-        zmq.ROUTER_HANDOVER, 1
-    )  # who comes back under its own name is not shut out by its old connection
+    socket.set(zmq.ROUTER_HANDOVER, 1)  # who comes back is not shut out by its own old connection
     socket.set(zmq.LINGER, 200)
     return socket
 

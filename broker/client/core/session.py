@@ -86,6 +86,7 @@ class ControlSession:
         self.epoch: bytes | None = None
         self.welcomed = False
         self.batches = False
+        self.many = False
         self._numbers = count(1)
         self._next_hello = 0.0
         self._next_report = 0.0
@@ -111,6 +112,7 @@ class ControlSession:
             release=release,
             patterns=list(patterns),
             batches=True,
+            many=True,
             publisher=self.publisher,
             **declared,
         )
@@ -154,6 +156,7 @@ class ControlSession:
         again = self.epoch is not None and self.epoch != body["epoch"]
         self.epoch = body["epoch"]
         self.batches = body["batches"]
+        self.many = body.get("many") is True
         self.welcomed = True
         self._next_report = self._next_sign = now
         return Welcomed(body["epoch"], body["limits"], again)
