@@ -58,10 +58,11 @@ Done: TypeAlias = Callable[[Outcome], None]
 class _Call:
     """A call under way. Whoever takes ``open`` first tells of it."""
 
-    __slots__ = ("_done", "_open", "ended", "stuck", "task")
+    __slots__ = ("_done", "_on_end", "_open", "ended", "stuck", "task")
 
-    def __init__(self, done: Done) -> None:
+    def __init__(self, done: Done, on_end: Callable[[], None] | None = None) -> None:
         self._done = done
+        self._on_end = on_end
         self._open = [None]
         self.ended = self.stuck = False
         self.task: asyncio.Task[None] | None = None
@@ -79,6 +80,11 @@ class _Call:
             return False
         self._done(outcome)
         return True
+
+    def over(self) -> None:
+        """Say that the handler has ended."""
+        if self._on_end is not None:
+            self._on_end()
 
 
 class Caller:
@@ -123,16 +129,18 @@ class Caller:
         timeout_s: float,
         done: Done,
         on_long: Callable[[], None] | None = None,
+        on_end: Callable[[], None] | None = None,
     ) -> None:
         """Begin a call. A synchronous handler runs here and now; an asynchronous one elsewhere.
 
         ``on_long`` is called, in the watch's thread, when a synchronous call lasts for more than a few
-        milliseconds: whoever waits for this thread is to wait no longer.
+        milliseconds: whoever waits for this thread is to wait no longer. ``on_end`` is called last, when the
+        handler has really ended, which after a timeout may be later, or never.
         """
         if registration.is_async:
-            self._start_async(registration, args, timeout_s, _Call(done))
+            self._start_async(registration, args, timeout_s, _Call(done, on_end))
         else:
-            self._run(registration, args, timeout_s, _Call(done), on_long)
+            self._run(registration, args, timeout_s, _Call(done, on_end), on_long)
 
     def close(self) -> None:
         """End the event loop, cancelling what runs there, and the watch. What is stuck is left to itself."""
@@ -175,6 +183,7 @@ class Caller:
         self._watch.leave(watched)
         self._has_ended(call)
         call.tell(outcome)
+        call.over()
 
     # -- asynchronous ones --------------------------------------------------------------------
 
@@ -195,6 +204,7 @@ class Caller:
         def begin() -> None:
             if call.told:  # its time was over before the loop came to it
                 self._has_ended(call)
+                call.over()
                 return
             call.task = loop.create_task(run(), context=context)
 
@@ -207,6 +217,7 @@ class Caller:
             self._watch.leave(watched)
             self._has_ended(call)
             call.tell(outcome)
+            call.over()
 
         watched = Watched(started, timeout_s, due, on_stuck=lambda: self._is_stuck(registration, call))
         self._watch.enter(watched)

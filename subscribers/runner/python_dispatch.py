@@ -1,0 +1,377 @@
+"""An event, the handlers of one file that are called for it, and what becomes of their answers.
+
+Decides which handlers are called, that a guard is called once for an event however it comes here, and when an
+ask is answered. Calls are bounded at once, per handler and in what waits; what finds no room is counted.
+Knows no socket: asks and events come in as values, and reports go out through a function.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
+
+from broker.client import handling
+from broker.logs import get_logger
+from broker.protocol.decisions import Answer, Failure
+from broker.protocol.errors import BusError, shown
+from broker.protocol.events import Event
+
+from ..handlers.context import Context, answer_in
+from ..handlers.decorators import RESULT_TOPIC
+from ..handlers.happening import HandlerEvent
+from ..handlers.registration import HandlerError, Registration
+from ..runtimes.budget import Budget, Verdict
+from ..runtimes.python_board import Board
+from ..runtimes.python_caller import Caller, Outcome, Raised, Returned, TimedOut
+from ..runtimes.python_threads import Threads
+from ..runtimes.python_traceback import Fault
+from .python_claims import Claims
+from .python_flights import Flight, Flights, Result
+from .python_lanes import Task
+from .python_reports import Reporter, Run, failure_of
+
+TOPICS: Final = 4_096
+"""Topics whose handlers are remembered."""
+
+log = get_logger("subscribers.python")
+
+
+class Ask(Protocol):
+    """As much of :class:`broker.client.decider.Ask` as is needed here."""
+
+    event: Event
+    deadline: float
+    cancelled: bool
+
+    def reply(self, answers: Iterable[Answer]) -> bool:
+        """Answer."""
+
+    def fail(self, why: str) -> bool:
+        """Say that there is no answer."""
+
+
+class Publish(Protocol):
+    """Publishes what a handler wants published while it handles ``event``; whether it was taken."""
+
+    def __call__(
+        self, event: Event, topic: str, payload: Mapping[str, Any], /, *, session_id: str | None
+    ) -> bool:
+        """Hand it to the bus."""
+
+
+class Limits(NamedTuple):
+    """``total`` calls at once, ``per_handler`` of them of one handler; ``queue`` more may wait."""
+
+    total: int = 32
+    per_handler: int = 8
+    queue: int = 1_024
+
+
+class Entry:
+    """A handler with what is needed for each of its calls. ``number`` is its place in the file."""
+
+    __slots__ = ("board_name", "name", "number", "registration")
+
+    def __init__(self, number: int, registration: Registration, file: str) -> None:
+        self.number = number
+        self.registration = registration
+        self.name = f"{file}:{registration.name}"
+        self.board_name = self.name.encode("utf-8", "backslashreplace")[:128]
+
+
+class _Round:
+    """One ask and the guards that are to answer it; whoever brings the last result replies."""
+
+    def __init__(self, ask: Ask, guards: Sequence[Entry]) -> None:
+        self._ask = ask
+        self._guards = guards
+        self._results: list[Result | None] = [None] * len(guards)
+        self._left = len(guards)
+        self._lock = threading.Lock()
+
+    def hear(self, place: int, result: Result) -> None:
+        """The result of the guard at ``place``."""
+        with self._lock:
+            self._results[place] = result
+            self._left -= 1
+            if self._left:
+                return
+        self._reply([result for result in self._results if result is not None])
+
+    def _reply(self, results: list[Result]) -> None:
+        errors = [result.error for result in results if result.error is not None]
+        if len(errors) == len(results):
+            self._ask.fail(errors[0])
+            return
+        answers = [result.answer for result in results if result.answer is not None]
+        for entry, result in zip(self._guards, results, strict=True):
+            if result.error is not None and entry.registration.failure == "closed":
+                reason = f"{entry.name} failed ({result.error}) and fails closed"
+                answers.append(Answer(entry.name, "deny", reason, priority=entry.registration.priority))
+        try:
+            self._ask.reply(answers)
+        except Exception as error:  # a handler may put anything into an answer
+            names = sorted({answer.handler for answer in answers})
+            log.error("an answer cannot be sent", handlers=names, error=shown(error, 300))
+            self._ask.fail(f"an answer of {', '.join(names)} cannot be sent: {shown(error, 200)}")
+
+
+class _Call:
+    """One call of one handler, to be made by whoever has its turn."""
+
+    __slots__ = ("_dispatcher", "arrived", "entry", "event", "flight")
+
+    def __init__(
+        self, dispatcher: HandlerDispatcher, entry: Entry, event: Event, flight: Flight | None, arrived: float
+    ) -> None:
+        self._dispatcher = dispatcher
+        self.entry = entry
+        self.event = event
+        self.flight = flight
+        self.arrived = arrived
+
+    def __call__(self, on_long: Callable[[], None], /) -> None:
+        self._dispatcher.make(self, on_long)
+
+
+class HandlerDispatcher:
+    """The handlers of one file. Thread-safe.
+
+    ``name`` is the file's in reports. ``claims`` is set while another version of the file is in service too.
+    """
+
+    def __init__(
+        self,
+        registrations: Sequence[Registration],
+        *,
+        name: str,
+        publish: Publish,
+        caller: Caller,
+        threads: Threads,
+        reporter: Reporter,
+        limits: Limits,
+        board: Board | None = None,
+    ) -> None:
+        entries = [Entry(number, each, name) for number, each in enumerate(registrations)]
+        self._watchers = [entry for entry in entries if entry.registration.kind == "on"]
+        self._guards = [entry for entry in entries if entry.registration.kind == "decide"]
+        self._publish = publish
+        self._caller = caller
+        self._threads = threads
+        self._reporter = reporter
+        self._board = board
+        self._budget: Budget[_Call] = Budget(
+            total=limits.total, per_hook=limits.per_handler, queue=limits.queue
+        )
+        self._lock = threading.Lock()
+        self._flights = Flights()
+        self._topics: dict[tuple[str, str], list[Entry]] = {}
+        self._counts: Counter[str] = Counter()
+        self.claims: Claims | None = None
+
+    # -- what comes from the bus --------------------------------------------------------------
+
+    def ask(self, ask: Ask, failure: Failure) -> list[Task]:
+        """The calls that an ask makes necessary; it is answered when the last of them is over.
+
+        ``failure`` tells which guards it was sent to.
+        """
+        event = ask.event
+        if ask.cancelled or time.monotonic() > ask.deadline:
+            self._count("late")
+            return []
+        try:
+            guards = self._wanted(self._guards, failure, event)
+        except BusError as error:
+            ask.fail(f"the payload cannot be had: {error}")
+            return []
+        event_id = event.id
+        if not guards or (self.claims is not None and not self.claims.take("decide", event_id)):
+            ask.reply([])
+            return []
+        ordered = _Round(ask, guards)
+        calls: list[Task] = []
+        for place, entry in enumerate(guards):
+            flight, is_new = self._flights.begin(event_id, entry.number)
+            if is_new:
+                calls.append(_Call(self, entry, event, flight, time.monotonic()))
+            self._flights.claim(flight, partial(ordered.hear, place))
+        return calls
+
+    def event(self, event: Event) -> list[Task]:
+        """The calls that an event makes necessary which everybody sees."""
+        event_id, now = event.id, time.monotonic()
+        calls: list[Task] = []
+        try:
+            watchers = self._wanted(self._watchers, "", event)
+            if watchers and (self.claims is None or self.claims.take("on", event_id)):
+                calls += [_Call(self, entry, event, None, now) for entry in watchers]
+            if self._guards and event.topic != RESULT_TOPIC:
+                calls += self._observing(event, event_id, now)
+        except BusError as error:
+            self._count("unreadable")
+            log.error("an event could not be handled", id=event_id, error=str(error))
+        return calls
+
+    def _observing(self, event: Event, event_id: str, now: float) -> list[Task]:
+        """Calls of guards for an event that nobody may have asked about, or not yet."""
+        guards = self._topic(self._guards, "both", event.topic)
+        new = [entry for entry in guards if not self._flights.knows(event_id, entry.number)]
+        new = _passing(new, event)
+        if not new or (self.claims is not None and not self.claims.take("decide", event_id)):
+            return []
+        calls: list[Task] = []
+        for entry in new:
+            flight, is_new = self._flights.begin(event_id, entry.number)
+            if is_new:
+                calls.append(_Call(self, entry, event, flight, now))
+        return calls
+
+    def _wanted(self, entries: list[Entry], which: str, event: Event) -> list[Entry]:
+        return _passing(self._topic(entries, which, event.topic), event)
+
+    def _topic(self, entries: list[Entry], which: str, topic: str) -> list[Entry]:
+        """Those that ask for ``topic``; ``which`` is a failure policy of guards, ``both``, or empty."""
+        key = (which, topic)
+        found = self._topics.get(key)
+        if found is None:
+            found = [entry for entry in entries if entry.registration.wants_topic(topic)]
+            if which in ("open", "closed"):
+                found = [entry for entry in found if entry.registration.failure == which]
+            if len(self._topics) < TOPICS:
+                self._topics[key] = found
+        return found
+
+    # -- calling ------------------------------------------------------------------------------
+
+    def make(self, call: _Call, on_long: Callable[[], None]) -> None:
+        """Make a call now, or when there is room for it."""
+        with self._lock:
+            verdict = self._budget.offer(call.entry.name, call, _bytes_of(call.event))
+        if verdict is Verdict.START:
+            self._start(call, on_long)
+        elif verdict is Verdict.DROP:
+            self._count("dropped")
+            if call.flight is not None:
+                self._flights.land(call.flight, Result(None, "too many calls wait for it"))
+
+    def _start(self, call: _Call, on_long: Callable[[], None] | None) -> None:
+        registration, event = call.entry.registration, call.event
+        began = time.monotonic()
+        timeout_s = registration.timeout_s
+        slot = -1
+        if self._board is not None:
+            deadline_ns = int((began + timeout_s) * 1e9)
+            slot = self._board.put(deadline_ns, call.entry.board_name, event.id.encode())
+        context = Context(
+            registration,
+            call.entry.name,
+            began + timeout_s,
+            partial(self._publish, event),
+            event.session_id,
+        )
+
+        def done(outcome: Outcome) -> None:
+            if self._board is not None:
+                self._board.take(slot)
+            self._told(call, outcome, began - call.arrived)
+
+        with handling(event):
+            self._caller.start(
+                registration,
+                (HandlerEvent(event), context),
+                timeout_s,
+                done,
+                on_long,
+                partial(self._ended, call.entry.name),
+            )
+
+    def _told(self, call: _Call, outcome: Outcome, waited_s: float) -> None:
+        """What came of a call: first the reply, then the report."""
+        if call.flight is not None:
+            outcome, result = _result(call.entry.registration, outcome)
+            self._flights.land(call.flight, result)
+        self._count(_status(outcome))
+        self._reporter.add(
+            Run(
+                call.entry.registration,
+                call.entry.name,
+                call.event,
+                outcome,
+                waited_s,
+                call.flight,
+                time.monotonic(),
+            )
+        )
+
+    def _ended(self, name: str) -> None:
+        """A call is really over: what waits for its place may begin, in another thread."""
+        with self._lock:
+            following = self._budget.finish(name)
+        if following is not None:
+            call = following[1]
+            self._threads.run(lambda: self._start(call, None))
+
+    # -- counting -----------------------------------------------------------------------------
+
+    @property
+    def running(self) -> int:
+        """Calls under way, those that are stuck among them."""
+        return self._budget.running
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for room."""
+        return self._budget.waiting
+
+    def counters(self) -> dict[str, Any]:
+        """What the broker's status shows of this process."""
+        with self._lock:
+            counts = dict(self._counts)
+            running, waiting = self._budget.running, self._budget.waiting
+        return {
+            "hooks": len(self._watchers) + len(self._guards),
+            "runs": counts,
+            "runs_now": running,
+            "runs_waiting": waiting,
+            "runs_dropped": counts.get("dropped", 0),
+            "stuck": self._caller.stuck,
+            "reports_dropped": self._reporter.dropped,
+        }
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self._counts[what] += 1
+
+
+def _passing(entries: list[Entry], event: Event) -> list[Entry]:
+    """Those whose filters let the event pass; raises what :attr:`Event.payload` raises."""
+    if not any(entry.registration.filters for entry in entries):
+        return entries
+    payload = event.payload
+    return [entry for entry in entries if entry.registration.wants_payload(payload)]
+
+
+def _result(registration: Registration, outcome: Outcome) -> tuple[Outcome, Result]:
+    """What a guard's call comes to; a value that is no answer makes it a failure."""
+    if isinstance(outcome, Returned):
+        try:
+            return outcome, Result(answer_in(outcome.value, registration))
+        except HandlerError as error:
+            fault = Fault(str(error), registration.path, registration.line, "")
+            outcome = Raised(fault, outcome.seconds)
+    return outcome, Result(None, failure_of(outcome))
+
+
+def _status(outcome: Outcome) -> str:
+    if isinstance(outcome, Returned):
+        return "ok"
+    return "timeout" if isinstance(outcome, TimedOut) else "failed"
+
+
+def _bytes_of(event: Event) -> bytes:
+    return event.content if isinstance(event.content, bytes) else b""

@@ -1,0 +1,315 @@
+"""A worker of the ``python`` subscriber: one process for one file of handlers, with connections of its own.
+
+    python -P -m subscribers.runner.python_worker --channel FD --board FD --name NAME --path PATH ...
+
+It loads the file, says what it found, connects to the bus and handles events and asks until it is told to
+retire. User code runs here and nowhere else. A handler that does not end when its time is over condemns the
+worker: it says so, and goes on until another one is in service, for a guard must not be away meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+from broker.client import Decider, Publisher, Subscriber
+from broker.logs import configure, get_logger
+from broker.protocol.decisions import Failure
+from broker.protocol.errors import BusError, BusUnreachable, ClosedError, shown
+from broker.protocol.events import Event
+from broker.protocol.limits import NAME_BYTES
+
+from ..handlers.decorators import RESULT_TOPIC
+from ..handlers.registration import Registration
+from ..hooks.diagnostics import Diagnostic
+from ..runtimes.python_board import Board
+from ..runtimes.python_caller import Caller
+from ..runtimes.python_loader import Loaded, load, load_entry_point
+from ..runtimes.python_threads import Threads
+from .python_channel import Channel
+from .python_claims import Claims
+from .python_dispatch import HandlerDispatcher, Limits
+from .python_lanes import Lane, Task
+from .python_reports import Reporter
+
+GROUP: Final = "prxbus.handlers"
+BUS_SECONDS: Final = 30.0
+"""How long a worker waits for a bus at its start."""
+
+TURN_SECONDS: Final = 0.25
+"""Longest wait for events before the worker looks whether it is to stop."""
+
+EMPTY_SECONDS: Final = 0.1
+"""A retiring worker has taken everything that was meant for it when nothing came for so long."""
+
+RETIRE_SECONDS: Final = 2.0
+"""Longest that it looks for that."""
+
+GOODBYE_SECONDS: Final = 1.0
+"""How long the broker may take to cease asking."""
+
+BATCH: Final = 64
+"""Asks or events that are taken at a time."""
+
+log = get_logger("subscribers.python")
+
+
+class Worker:
+    """One file's handlers as clients of the bus."""
+
+    def __init__(self, options: argparse.Namespace, loaded: Loaded, channel: Channel) -> None:
+        self._options = options
+        self._channel = channel
+        self._registrations = [each for each in loaded.registrations if each.kind != "transform"]
+        self._name = f"python:{options.name}"
+        self._retiring_after: int | None = None
+        self._last_taken = time.monotonic()
+        self._condemned = False
+        self._threads = Threads("handler")
+        self._caller = Caller(self._stuck)
+        self._publisher = Publisher(
+            self._name[:NAME_BYTES],
+            runtime_dir=options.runtime_dir,
+            on_absent="block",
+            block_seconds=BUS_SECONDS,
+        )
+        self._reporter = Reporter(self._report)
+        self._dispatcher = HandlerDispatcher(
+            self._registrations,
+            name=options.name,
+            publish=self._publish,
+            caller=self._caller,
+            threads=self._threads,
+            reporter=self._reporter,
+            limits=Limits(options.calls, options.calls_per_handler, options.queue),
+            board=Board(options.board),
+        )
+        if options.share is not None:
+            self._dispatcher.claims = Claims(options.share)
+        self._events = self._subscribe()
+        self._deciders = self._open_deciders()
+        self._lanes = [Lane(self._take_events, self._threads)]
+        for failure, decider in self._deciders.items():
+            self._lanes.append(Lane(self._taking(failure, decider), self._threads))
+
+    def run(self) -> None:
+        """Serve until told to end."""
+        for lane in self._lanes:
+            lane.start()
+        self._channel.send({"is": "ready", "at_ns": time.time_ns()})
+        for message in self._channel.messages():
+            if message.get("do") == "share":
+                self._dispatcher.claims = Claims(message["directory"])
+                self._channel.send({"is": "sharing"})
+            elif message.get("do") == "alone":
+                self._dispatcher.claims = None
+            elif message.get("do") == "retire":
+                self._retire(message["after_ns"])
+                break
+        self._finish()
+
+    # -- the bus ------------------------------------------------------------------------------
+
+    def _subscribe(self) -> Subscriber:
+        patterns: dict[str, None] = {}
+        for each in self._registrations:
+            for pattern in each.patterns:
+                if each.kind == "on" or pattern.text != RESULT_TOPIC:
+                    patterns[pattern.text] = None
+        return Subscriber(
+            patterns or [f"{RESULT_TOPIC}.none"],
+            name=self._name[:NAME_BYTES],
+            wait=BUS_SECONDS,
+            report=self._counters,
+            runtime_dir=self._options.runtime_dir,
+        )
+
+    def _open_deciders(self) -> dict[Failure, Decider]:
+        """One for each failure policy: what the broker does about silence is the decider's, not the handler's."""
+        groups: dict[Failure, list[Registration]] = {}
+        for each in self._registrations:
+            if each.kind == "decide":
+                groups.setdefault(each.failure, []).append(each)
+        found: dict[Failure, Decider] = {}
+        for failure, group in groups.items():
+            name = self._name if failure == "closed" or len(groups) == 1 else f"{self._name} (open)"
+            found[failure] = Decider(
+                dict.fromkeys(pattern.text for each in group for pattern in each.patterns),
+                name=name[:NAME_BYTES],
+                priority=min(each.priority for each in group),
+                failure=failure,
+                wait=BUS_SECONDS,
+                runtime_dir=self._options.runtime_dir,
+            )
+        return found
+
+    def _take_events(self) -> Iterable[Task]:
+        try:
+            events = self._events.batch(BATCH, TURN_SECONDS if self._retiring_after is None else 0.02)
+        except ClosedError:
+            return ()
+        after = self._retiring_after
+        if not events:
+            return ()
+        self._last_taken = time.monotonic()
+        if after is not None and events[-1].time_ns > after:
+            events = [event for event in events if event.time_ns <= after] or events[:0]
+            self._last_taken = 0.0
+        tasks: list[Task] = []
+        for event in events:
+            tasks += self._dispatcher.event(event)
+        return tasks
+
+    def _taking(self, failure: Failure, decider: Decider) -> Any:
+        def take() -> Iterable[Task]:
+            try:
+                asks = decider.batch(BATCH, TURN_SECONDS)
+            except ClosedError:
+                return ()
+            tasks: list[Task] = []
+            for ask in asks:
+                tasks += self._dispatcher.ask(ask, failure)
+            return tasks
+
+        return take
+
+    def _publish(
+        self, event: Event, topic: str, payload: Mapping[str, Any], /, *, session_id: str | None
+    ) -> bool:
+        """What a handler publishes is one level deeper than what it handles, in whatever thread it does so."""
+        return self._publisher.publish(
+            topic, payload, session_id=session_id, depth=event.depth + 1, caused_by=event.id
+        )
+
+    def _report(self, topic: str, payload: dict[str, Any], event: Event) -> None:
+        """A report is about an event, not caused by handling it: it keeps the event's depth."""
+        try:
+            self._publisher.publish(
+                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
+            )
+        except Exception as error:  # handlers matter more than what is said of them
+            log.error("a report could not be published", topic=topic, error=shown(error, 300))
+
+    def _counters(self) -> dict[str, Any]:
+        return {
+            **self._dispatcher.counters(),
+            "restarts": self._options.restarts,
+            "condemned": self._condemned,
+        }
+
+    # -- ending -------------------------------------------------------------------------------
+
+    def _stuck(self, registration: Registration) -> None:
+        """A handler goes on although its time is over: only the end of this process ends it."""
+        if not self._condemned:
+            self._condemned = True
+            self._channel.send({"is": "condemned", "handler": registration.name})
+
+    def _retire(self, after_ns: int) -> None:
+        """Another worker gets everything published after ``after_ns``: take what came before, and no more."""
+        self._retiring_after = after_ns
+        for decider in self._deciders.values():
+            decider.hold()
+        deadline = time.monotonic() + RETIRE_SECONDS
+        pause = threading.Event()
+        while time.monotonic() - self._last_taken < EMPTY_SECONDS and time.monotonic() < deadline:
+            pause.wait(0.01)
+        deadline = time.monotonic() + GOODBYE_SECONDS
+        while not all(decider.held for decider in self._deciders.values()) and time.monotonic() < deadline:
+            pause.wait(0.01)
+
+    def _finish(self) -> None:
+        """Take nothing more, let what is under way end within the time that there is, tell of it."""
+        if self._retiring_after is None:
+            for decider in self._deciders.values():
+                decider.hold()
+        deadline = time.monotonic() + self._options.drain_seconds
+        for lane in self._lanes:
+            lane.stop(max(0.0, deadline - time.monotonic()))
+        pause = threading.Event()
+        while self._dispatcher.running > self._caller.stuck and time.monotonic() < deadline:
+            pause.wait(0.01)
+        for decider in self._deciders.values():
+            decider.close()
+        self._events.close()
+        self._reporter.close()
+        self._publisher.close()
+
+
+def _load(options: argparse.Namespace) -> Loaded:
+    if options.entry_point is None:
+        return load(options.path)
+    for point in entry_points(group=GROUP):
+        if point.name == options.entry_point:
+            return load_entry_point(point)
+    gone = Diagnostic(
+        "error", "not_installed", options.path, None, None, None, "it is not installed any more", None
+    )
+    return Loaded(options.path, (), gone)
+
+
+def _told(loaded: Loaded) -> dict[str, Any]:
+    """What the service has to know of a loaded file."""
+    kinds = [each.kind for each in loaded.registrations]
+    decided = max((each.timeout_s for each in loaded.registrations), default=0.0)
+    counts = {kind: kinds.count(kind) for kind in ("on", "decide", "transform")}
+    return {"files": loaded.files, "counts": counts, "longest_s": decided}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the process; returns its exit code (3: no bus, 1: failed or refused)."""
+    parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.python_worker")
+    parser.add_argument("--channel", type=int, required=True)
+    parser.add_argument("--board", type=int, required=True)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--path", required=True)
+    parser.add_argument("--entry-point")
+    parser.add_argument("--runtime-dir")
+    parser.add_argument("--calls", type=int, default=Limits().total)
+    parser.add_argument("--calls-per-handler", type=int, default=Limits().per_handler)
+    parser.add_argument("--queue", type=int, default=Limits().queue)
+    parser.add_argument("--drain-seconds", type=float, default=5.0)
+    parser.add_argument("--restarts", type=int, default=0)
+    parser.add_argument("--share", help="directory of claims, while another version is in service too")
+    parser.add_argument("--log-level", default="info")
+    options = parser.parse_args(argv)
+    configure(options.log_level)
+    os.dup2(2, 1)  # what handlers print is for people
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel(socket.socket(fileno=options.channel))
+    signal.signal(signal.SIGTERM, lambda *_: channel.end_reading())
+    loaded = _load(options)
+    told = _told(loaded)
+    if loaded.error is not None:
+        error = loaded.error
+        facts = {name: getattr(error, name) for name in Diagnostic.__slots__}
+        channel.send({"is": "refused", "diagnostic": facts, "traceback": loaded.traceback, **told})
+        return 1
+    if not told["counts"]["on"] + told["counts"]["decide"]:
+        channel.send({"is": "idle", **told})
+        return 0
+    channel.send({"is": "loaded", **told})
+    try:
+        Worker(options, loaded, channel).run()
+    except BusUnreachable as error:
+        log.error(str(error), file=options.name)
+        return 3
+    except (BusError, OSError) as error:
+        log.error(str(error), file=options.name)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # a thread may be in a handler that does not end, and code of the user's may refuse to
