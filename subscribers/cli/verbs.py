@@ -13,6 +13,13 @@ _PACKAGE: Final = __name__.rpartition(".")[0]
 
 VERBS: Final[tuple[Verb, ...]] = (
     deferred("up", "run the broker and the hooks of a workspace", f"{_PACKAGE}.up", extra=True),
+    deferred(
+        "check",
+        "explain hook files: what would fire, when, and why not",
+        f"{_PACKAGE}.check",
+        bus=False,
+        extra=True,
+    ),
     deferred("config", "show or check the configuration", f"{_PACKAGE}.config", extra=True),
     deferred(
         "demo",

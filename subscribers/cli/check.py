@@ -1,0 +1,67 @@
+"""``prxbus check``: every handler of a hook file, whether it would fire, and why not. Starts none of them.
+
+Decides the exit code and where the words go; what a file means is :mod:`subscribers.runner.inspection`'s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from broker.cli.exits import DONE, FAILED
+from broker.cli.options import add_json
+from broker.cli.printing import emit, emit_json, note
+from broker.cli.terminal import columns, in_colour, is_terminal
+
+from ..sources.inspect_kinds import KINDS, supported
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``check``."""
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help=f"a file, or a workspace's or hook's folder (default: the current directory); read are "
+        f"{supported()}",
+    )
+    add_dialect(parser)
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON Schema of what --json prints, and check nothing"
+    )
+    add_json(parser, "the explanation")
+
+
+def add_dialect(parser: argparse.ArgumentParser) -> None:
+    """``--dialect``: what a file is taken for."""
+    parser.add_argument(
+        "--dialect",
+        metavar="D",
+        choices=[kind.name for kind in KINDS],
+        help=f"take files for this whatever they look like: {', '.join(kind.name for kind in KINDS)}",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explain; returns 1 when something that is written will not run."""
+    from ..hooks.explanation import document
+    from ..runner.inspection import explained, world
+    from .explanation_lines import ExplanationLines
+
+    if options.schema:
+        from ..hooks.explanation_schema import SCHEMA
+
+        emit_json(SCHEMA, indent=True)
+        return DONE
+    files = explained(options.paths, options.dialect, world(os.environ))
+    if options.json:
+        emit_json(document(files))
+    elif files:
+        wide = columns(os.environ) if is_terminal(sys.stdout) else None
+        lines = ExplanationLines(wide, os.getcwd(), colour=in_colour(sys.stdout, os.environ))
+        emit("\n".join(lines.report(files)))
+    if not files:
+        told = f"nothing to check here; looked for {supported()}"
+        note("check", told, as_json=options.json, code="nothing")
+    return FAILED if any(file.is_broken for file in files) else DONE

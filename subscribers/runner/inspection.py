@@ -1,0 +1,96 @@
+"""What would run on this machine, and what would not: hook files explained as the runner sees them.
+
+It decides where to look when nobody says, and what is checked beyond the files: interpreters and the sandbox.
+It refuses to start a hook.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from ..config import files
+from ..config.layers import Configured
+from ..hooks.diagnostics import Diagnostic
+from ..hooks.explanation import ExplainedFile, Handler, faulted
+from ..runtimes.sandbox import Limits, SandboxUnavailable
+from ..runtimes.start_failure import missing_interpreter
+from ..sources.inspect_files import World
+from ..sources.inspect_paths import Place, inspect
+from .enclosure import NONE, open_sandbox
+
+WASM_PACKAGE = "wasmtime"
+
+
+def world(environ: Mapping[str, str]) -> World:
+    """What there is on this machine, for this process."""
+
+    @cache
+    def configured(workspace: str) -> Configured:
+        return files.load(environ, {}, workspace)
+
+    return World(
+        prxbus_folder=sysconfig.get_path("scripts"),
+        environ=environ,
+        configured=configured,
+        has_wasmtime=importlib.util.find_spec(WASM_PACKAGE) is not None,
+    )
+
+
+def places(paths: Sequence[str]) -> list[Place]:
+    """Where to look: the paths, which the user has named; without any, in the current directory."""
+    if paths:
+        return [Place(os.path.abspath(path), True) for path in paths]
+    return [Place(os.getcwd(), False)]
+
+
+def explained(paths: Sequence[str], dialect: str | None, here: World) -> list[ExplainedFile]:
+    """Every file that ``paths`` stand for, explained; ``dialect`` is what to take files for."""
+    refusals: dict[str, str | None] = {}
+    return [_on_this_machine(file, here, refusals) for file in inspect(places(paths), dialect, here)]
+
+
+def _on_this_machine(file: ExplainedFile, here: World, refusals: dict[str, str | None]) -> ExplainedFile:
+    handlers = file.explained.handlers
+    if any(handler.runtime == "shell" and handler.status == "ok" for handler in handlers):
+        if file.workspace not in refusals:
+            refusals[file.workspace] = _sandbox_refusal(file.workspace, here)
+        refusal = refusals[file.workspace]
+        handlers = tuple(_startable(handler, file.path, refusal) for handler in handlers)
+    return replace(file, explained=replace(file.explained, handlers=handlers))
+
+
+def _startable(handler: Handler, path: str, refusal: str | None) -> Handler:
+    """A shell hook with what else would keep it from starting."""
+    if handler.runtime != "shell" or handler.status != "ok":
+        return handler
+    missing = None if handler.executable is None else missing_interpreter(handler.executable)
+    if missing is not None:
+        handler = faulted(handler, "dead", _error(handler, path, "missing_interpreter", missing, None))
+    if refusal is not None:
+        hint = "no hook runs until it can be used"
+        handler = faulted(handler, "refused", _error(handler, path, "sandbox_unavailable", refusal, hint))
+    return handler
+
+
+def _sandbox_refusal(workspace: str, here: World) -> str | None:
+    """Why the sandbox that is configured for a workspace cannot be used; None where it can, or is none."""
+    hooks = here.configured(workspace).settings.hooks
+    if hooks.sandbox == NONE:
+        return None
+    limits = Limits(hooks.sandbox_memory_bytes, hooks.sandbox_processes, hooks.sandbox_file_bytes)
+    try:
+        sandbox = open_sandbox(hooks.sandbox, workspace, limits, here.prxbus_folder)
+    except SandboxUnavailable as error:
+        return f"hooks.sandbox is {hooks.sandbox}, which cannot be used here: {error}"
+    if sandbox is not None:
+        sandbox.close()
+    return None
+
+
+def _error(handler: Handler, path: str, code: str, message: str, hint: str | None) -> Diagnostic:
+    return Diagnostic("error", code, path, handler.line, None, f"{handler.name}.command", message, hint)

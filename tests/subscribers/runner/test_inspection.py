@@ -1,0 +1,98 @@
+"""Hook files explained as the runner sees them: interpreters, the sandbox, and where to look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from subscribers.hooks.explanation import ExplainedFile
+from subscribers.runner import inspection
+from subscribers.runtimes.sandbox import SandboxUnavailable
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace with two scripts, one of which asks for an interpreter that is not there."""
+    for name, interpreter in (("good.sh", "/bin/sh"), ("bad.sh", "/no/such/shell")):
+        (tmp_path / name).write_text(f"#!{interpreter}\n")
+        (tmp_path / name).chmod(0o755)
+    actions = '[{"command": "./good.sh"}, {"command": "./bad.sh"}, {"command": "x", "enabled": false}]'
+    (tmp_path / "hooks.json").write_text(f'{{"hooks": {{"error": {actions}}}}}')
+    return tmp_path
+
+
+def explained(*paths: Path, dialect: str | None = None, **environ: str) -> list[ExplainedFile]:
+    """Files explained on this machine, without a configuration of the user's."""
+    here = inspection.world({"PRXBUS_CONFIG_DIR": "/nowhere", **environ})
+    return inspection.explained([str(path) for path in paths], dialect, here)
+
+
+def test_a_script_without_its_interpreter_is_dead(workspace: Path) -> None:
+    """A script whose first line names what is not there cannot start; the other one can."""
+    (found,) = explained(workspace)
+    assert [handler.status for handler in found.explained.handlers] == ["ok", "dead", "skipped"]
+    (said,) = found.explained.handlers[1].diagnostics
+    assert said.code == "missing_interpreter"
+    assert "/no/such/shell" in said.message
+
+
+def test_without_a_path_the_current_directory_is_looked_at_and_not_trusted(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody named the current directory, so its hooks are listed as not trusted; a named one's are."""
+    monkeypatch.chdir(workspace)
+    (here,) = explained()
+    (named,) = explained(workspace)
+    assert (here.path, here.trusted, named.trusted) == (str(workspace / "hooks.json"), False, True)
+    assert not any(handler.trusted for handler in here.explained.handlers)
+
+
+def test_a_sandbox_that_cannot_be_used_refuses_shell_hooks(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one is configured and cannot be used, every hook that would run says so."""
+
+    def unavailable(*_: object) -> None:
+        raise SandboxUnavailable("there is no bubblewrap")
+
+    monkeypatch.setattr(inspection, "open_sandbox", unavailable)
+    (found,) = explained(workspace, PRXBUS_HOOKS_SANDBOX="bubblewrap")
+    good, bad, disabled = found.explained.handlers
+    assert (good.status, [d.code for d in good.diagnostics]) == ("refused", ["sandbox_unavailable"])
+    assert [d.code for d in bad.diagnostics] == ["missing_interpreter", "sandbox_unavailable"]
+    assert [d.code for d in disabled.diagnostics] == ["disabled"]
+
+
+def test_a_sandbox_that_can_be_used_is_tried_once_and_closed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One try for a workspace, whose sandbox is closed again, and nothing to say."""
+    tries: list[str] = []
+
+    class Sandbox:
+        def close(self) -> None:
+            tries.append("closed")
+
+    def opened(kind: str, *_: object) -> Sandbox:
+        tries.append(kind)
+        return Sandbox()
+
+    (workspace / "other.json").write_text((workspace / "hooks.json").read_text())
+    monkeypatch.setattr(inspection, "open_sandbox", opened)
+    found = explained(workspace, workspace / "other.json", PRXBUS_HOOKS_SANDBOX="bubblewrap")
+    assert [file.explained.handlers[0].status for file in found] == ["ok", "ok"]
+    assert tries == ["bubblewrap", "closed"]
+
+
+def test_the_settings_of_a_workspace_count_for_its_plugins(workspace: Path) -> None:
+    """A workspace's own configuration can turn its plugins off, and a fault in it is told."""
+    folder = workspace / "plugins" / "a"
+    folder.mkdir(parents=True)
+    manifest = '[plugin]\nname = "x"\nversion = "1"\n[[capabilities]]\ntype = "hook"\nevents = ["error"]\n'
+    (folder / "plugin.toml").write_text(manifest)
+    (workspace / ".prxbus").mkdir()
+    (workspace / ".prxbus" / "config.toml").write_text("[wasm]\nenabled = false\nnothing = 1\n")
+    _, plugin, configuration = explained(workspace)
+    assert [handler.status for handler in plugin.explained.handlers] == ["skipped"]
+    assert [d.code for d in configuration.explained.diagnostics] == ["unknown_setting"]

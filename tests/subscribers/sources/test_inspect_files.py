@@ -1,0 +1,175 @@
+"""Hook files compared with what is on this machine: programs, folders, components, permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subscribers.config.layers import Configured
+from subscribers.config.schema import Settings
+from subscribers.hooks.diagnostics import Diagnostic
+from subscribers.hooks.explanation import Explained
+from subscribers.sources import inspect_files
+from subscribers.sources.hook_source import Absent, Content, Unreadable
+from subscribers.sources.inspect_files import World
+
+MANIFEST = (
+    '[plugin]\nname = "x"\nversion = "1"\n[[capabilities]]\ntype = "hook"\nevents = ["error", "eror"]\n'
+)
+
+
+def world(settings: Mapping[str, Any] | None = None, *faults: Diagnostic, has_wasmtime: bool = True) -> World:
+    """A machine with these settings."""
+    configured = Configured(Settings.model_validate(settings or {}), {}, faults)
+    return World("/nowhere", {}, lambda _workspace: configured, has_wasmtime)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace with a program, a file that is none, and a plugin with its component."""
+    (tmp_path / "run.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "run.sh").chmod(0o755)
+    (tmp_path / "plain.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "plugins" / "a").mkdir(parents=True)
+    (tmp_path / "plugins" / "a" / "plugin.wasm").write_bytes(b"\0asm")
+    return tmp_path
+
+
+def hooks_json(workspace: Path, action: str) -> Explained:
+    """A hooks.json with one action, explained."""
+    text = f'{{"hooks": {{"error": [{action}]}}}}'
+    return inspect_files.explain_hooks_json(
+        text.encode(), str(workspace / "hooks.json"), str(workspace), world()
+    )
+
+
+def test_a_command_is_told_as_the_program_that_it_is(workspace: Path) -> None:
+    """What would run, and where, are absolute paths."""
+    (found,) = hooks_json(workspace, '{"command": "./run.sh"}').handlers
+    assert (found.status, found.executable, found.cwd) == ("ok", f"{workspace}/run.sh", str(workspace))
+
+
+@pytest.mark.parametrize(
+    "action,status,code",
+    [
+        ('{"command": "./nothing"}', "dead", "missing_command"),
+        ('{"command": "no-such-program"}', "dead", "missing_command"),
+        ('{"command": "./plain.sh"}', "dead", "not_executable"),
+        ('{"command": "./plugins"}', "dead", "not_executable"),
+        ('{"command": "./run.sh", "cwd": "nowhere"}', "dead", "missing_cwd"),
+        ('{"command": "./run.sh", "cwd": "out"}', "refused", "cwd_escapes"),
+    ],
+)
+def test_what_cannot_start_here_is_dead(workspace: Path, action: str, status: str, code: str) -> None:
+    """A program or folder that is not there, or a link out of the workspace, is an error of its handler."""
+    (workspace / "out").symlink_to("/")
+    (found,) = hooks_json(workspace, action).handlers
+    assert (found.status, found.executable) == (status, None)
+    (said,) = found.diagnostics
+    assert (said.severity, said.code, said.line) == ("error", code, 1)
+
+
+def test_a_disabled_action_is_not_looked_up(workspace: Path) -> None:
+    """Whether its program is there makes no difference to an action that is turned off."""
+    (found,) = hooks_json(workspace, '{"command": "./nothing", "enabled": false}').handlers
+    assert (found.status, [d.code for d in found.diagnostics]) == ("skipped", ["disabled"])
+
+
+def plugin(
+    workspace: Path, here: World, text: str = MANIFEST, name: str = "plugins/a/plugin.toml"
+) -> Explained:
+    """A manifest explained."""
+    return inspect_files.explain_plugin(text.encode(), str(workspace / name), str(workspace), here)
+
+
+def test_a_plugin_with_its_component_is_alive(workspace: Path) -> None:
+    """Good patterns fire, and the component is told as a path; a pattern that matches nothing stays dead."""
+    good, bad = plugin(workspace, world()).handlers
+    assert (good.status, good.executable) == ("ok", f"{workspace}/plugins/a/plugin.wasm")
+    assert bad.status == "dead"
+
+
+OBSTACLES: list[tuple[str, dict[str, Any], str, str]] = [
+    # what the manifest adds, settings, status, code
+    ("[resources]\nmax_memory_mb = 2048", {}, "refused", "over_limit"),
+    ("[resources]\nmax_kv_storage_mb = 100", {}, "refused", "over_limit"),
+    ('[permissions]\nrequired = ["network"]', {}, "refused", "not_allowed"),
+    ('[permissions]\nrequired = ["network"]', {"wasm": {"allow": "filesystem"}}, "refused", "not_allowed"),
+    ("", {"wasm": {"enabled": False}}, "skipped", "disabled"),
+]
+
+
+@pytest.mark.parametrize("added,settings,status,code", OBSTACLES)
+def test_what_the_operator_does_not_allow_is_refused(
+    workspace: Path, added: str, settings: dict[str, Any], status: str, code: str
+) -> None:
+    """A plugin that wants more than the settings allow is not loaded, and all its patterns say so."""
+    first, second = plugin(workspace, world(settings), MANIFEST + added).handlers
+    assert first.status == status
+    assert [d.code for d in first.diagnostics] == [code]
+    assert [d.code for d in second.diagnostics] == ["unknown_event", code]
+
+
+@pytest.mark.parametrize("allowed", ["wasi", "filesystem", "network"])
+def test_what_the_operator_allows_is_granted(workspace: Path, allowed: str) -> None:
+    """Each level of the setting brings those before it along."""
+    text = MANIFEST + '[permissions]\nrequired = ["wasi"]'
+    assert plugin(workspace, world({"wasm": {"allow": allowed}}), text).handlers[0].status == "ok"
+
+
+def test_a_plugin_needs_a_component_and_the_extra(workspace: Path) -> None:
+    """Without its component, or without wasmtime, no pattern fires; a link is no component."""
+    found = plugin(workspace, world(has_wasmtime=False)).handlers[0]
+    assert (found.status, [d.code for d in found.diagnostics]) == ("dead", ["missing_extra"])
+    (workspace / "plugins" / "a" / "plugin.wasm").unlink()
+    found = plugin(workspace, world()).handlers[0]
+    assert (found.status, [d.code for d in found.diagnostics]) == ("dead", ["no_component"])
+    (workspace / "plugins" / "a" / "plugin.wasm").symlink_to("/bin/sh")
+    found = plugin(workspace, world()).handlers[0]
+    assert (found.status, [d.code for d in found.diagnostics]) == ("refused", ["symbolic_link"])
+
+
+def test_a_manifest_outside_of_plugins_is_dead(workspace: Path) -> None:
+    """A plugin runs from a folder of a workspace's plugins and from nowhere else."""
+    found = plugin(workspace, world(), name="a/plugin.toml").handlers[0]
+    assert (found.status, [d.code for d in found.diagnostics]) == ("dead", ["not_in_plugins"])
+
+
+def test_a_manifest_that_cannot_be_used_is_only_read(workspace: Path) -> None:
+    """Of a refused manifest no component is looked for."""
+    found = plugin(workspace, world(), "[plugin]")
+    assert found.refused
+    assert found.handlers == ()
+
+
+def test_a_manifest_is_read_as_the_runner_reads_it(workspace: Path) -> None:
+    """In a folder of plugins a link is refused; elsewhere links are followed."""
+    place = workspace / "plugins" / "a" / "plugin.toml"
+    assert isinstance(inspect_files.read_plugin(str(place)), Absent)
+    (workspace / "real.toml").write_text(MANIFEST)
+    place.symlink_to(workspace / "real.toml")
+    assert isinstance(inspect_files.read_plugin(str(place)), Unreadable)
+    (workspace / "plugin.toml").symlink_to(workspace / "real.toml")
+    assert isinstance(inspect_files.read_plugin(str(workspace / "plugin.toml")), Content)
+
+
+def test_a_configuration_tells_its_own_faults(workspace: Path) -> None:
+    """Faults of the workspace's file are told there, and those of other places are not."""
+    path = str(workspace / ".prxbus" / "config.toml")
+    fault = Diagnostic("error", "unknown_section", path, None, None, "foo", "there is no such section", None)
+    other = replace(fault, path="environment")
+    told = inspect_files.explain_configuration(b"", path, str(workspace), world({}, fault, other))
+    assert (told.refused, told.diagnostics) == (True, (fault,))
+    assert not inspect_files.explain_configuration(b"", path, str(workspace), world({}, other)).refused
+    assert isinstance(inspect_files.read_configuration(path), Absent)
+
+
+def test_a_file_that_cannot_be_had_says_why() -> None:
+    """A missing file and an unreadable one are refused with a reason."""
+    assert inspect_files.unreadable("x", Absent()).diagnostics[0].code == "no_file"
+    told = inspect_files.unreadable("x", Unreadable("not_a_file", "this is a folder", None))
+    assert (told.refused, told.diagnostics[0].code) == (True, "not_a_file")
