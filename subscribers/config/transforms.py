@@ -6,7 +6,7 @@ workspace can add to the chain and take nothing away. It refuses to know whether
 
     [[transform]]
     command = ["python3", "redact.py"]   # or "python3 redact.py": words as a shell reads them, but no shell
-    tools = ["Bash"]                     # names, to the letter; left out: all
+    tools = ["Bash", "mcp__*"]           # names, * stands for any characters; left out: all
     agents = []
     timeout = 5.0                        # seconds
     name = "redact"                      # in records; left out: the file and the place of the table

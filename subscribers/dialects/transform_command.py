@@ -102,12 +102,15 @@ def read(outcome: Outcome) -> Said:
     if outcome.status == "timeout":
         return Fault("timeout", outcome.reason or f"no answer within {outcome.duration_s:.3g} s")
     if outcome.status == "signalled":
-        return Fault("failed", f"ended by signal {outcome.signal}")
+        return Fault("signalled", f"ended by signal {outcome.signal}", signal=outcome.signal)
     if outcome.status == "failed":
-        return Fault("failed", f"exit code {outcome.exit_code}")
+        said = outcome.stderr.total
+        more = f", and {said:,} bytes on stderr, which may hold the tool's text" if said else ""
+        return Fault("failed", f"exit code {outcome.exit_code}{more}", outcome.exit_code)
     if outcome.stdout.truncated:
-        return Fault("failed", f"{outcome.stdout.total:,} bytes on stdout; {OUTPUT_BYTES:,} are read")
-    return _answer(outcome.stdout.head)
+        return Fault("failed", f"{outcome.stdout.total:,} bytes on stdout; {OUTPUT_BYTES:,} are read", 0)
+    said_so = _answer(outcome.stdout.head)
+    return said_so._replace(exit_code=0) if isinstance(said_so, Fault) else said_so
 
 
 def _answer(stdout: bytes) -> Said:

@@ -18,7 +18,7 @@ handlers and says what came of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -35,37 +35,56 @@ class ToolResult(NamedTuple):
     """What every handler is shown: one run of a tool and the text that came of it.
 
     ``agent_id``, ``session_id`` and ``tool_name`` are None where the agent does not say; ``tool_input`` is
-    what the tool was given.
+    what the tool was given; ``agent_names`` are the agent's other names, by which it may be filtered as well.
     """
 
     agent_id: str | None
     session_id: str | None
     tool_name: str | None
-    tool_input: Mapping[str, Any]
+    tool_input: Any
     tool_output: str
+    agent_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Handler(Generic[T]):
     """A link of the chain. ``name`` stands in answers and records; ``what`` is run, and not looked at here.
 
-    ``tools`` and ``agents``: names, to the letter, that it is for; an empty set is everybody. An agent or
-    tool without a name is for handlers without that filter only. ``timeout_s``: seconds that it may take.
+    ``tools`` and ``agents``: the names that it is for, in which ``*`` stands for any characters; none is
+    everybody. What has no name gets to handlers without that filter. ``timeout_s``: seconds that it may take.
     """
 
     name: str
     what: T
     timeout_s: float
-    tools: frozenset[str] = frozenset()
-    agents: frozenset[str] = frozenset()
+    tools: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
 
     def is_for(self, result: ToolResult) -> bool:
         """Whether its filters let this result through."""
-        return _lets_through(self.tools, result.tool_name) and _lets_through(self.agents, result.agent_id)
+        agents = (result.agent_id, *result.agent_names)
+        return _lets_through(self.tools, (result.tool_name,)) and _lets_through(self.agents, agents)
 
 
-def _lets_through(names: frozenset[str], name: str | None) -> bool:
-    return not names or name in names
+def _lets_through(wanted: tuple[str, ...], names: tuple[str | None, ...]) -> bool:
+    return not wanted or any(fits(pattern, name) for name in names if name for pattern in wanted)
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Whether ``name`` is ``pattern``, in which ``*`` stands for any characters; in linear time."""
+    first, *others = pattern.split("*")
+    if not others:
+        return name == pattern
+    *middle, last = others
+    if not name.startswith(first):
+        return False
+    place = len(first)
+    for part in middle:
+        found = name.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return name.endswith(last) and len(name) - len(last) >= place
 
 
 class Value(NamedTuple):
@@ -79,10 +98,15 @@ class Passed(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """No answer came of a handler. ``reason`` never repeats the tool's text."""
+    """No answer came of a handler. ``reason`` never repeats the tool's text.
 
-    kind: Literal["failed", "timeout", "not_started"]
+    ``exit_code``, or the number of a ``signal``, where it was a program that ended with one.
+    """
+
+    kind: Literal["failed", "signalled", "timeout", "not_started"]
     reason: str
+    exit_code: int | None = None
+    signal: int | None = None
 
 
 Said: TypeAlias = Value | Passed | Fault

@@ -68,8 +68,6 @@ def test_nothing_said_passes_on(stdout: bytes) -> None:
 @pytest.mark.parametrize(
     "outcome, reason",
     [
-        (ended(b'{"content": "x"}', 3), "exit code 3"),
-        (ended(b'{"content": "x"}', -9), "ended by signal 9"),
         (ended(MARKER.encode()), "8 bytes on stdout are not JSON"),
         (ended(b'{"content": "' + MARKER.encode()), "21 bytes on stdout are not JSON"),
         (ended(b'{"content": "\xff"}'), "16 bytes on stdout are not JSON"),
@@ -83,12 +81,23 @@ def test_nothing_said_passes_on(stdout: bytes) -> None:
     ],
 )
 def test_anything_else_is_a_fault_that_repeats_nothing(outcome: Outcome, reason: str) -> None:
-    """Exit codes, signals, garbage and wrong shapes fail, with a reason that quotes no output."""
+    """Garbage and wrong shapes fail, with a reason that quotes no output."""
     said = transform_command.read(outcome)
     assert isinstance(said, Fault)
-    assert said.kind == "failed"
+    assert (said.kind, said.exit_code) == ("failed", 0)
     assert reason in said.reason
     assert MARKER not in said.reason
+
+
+def test_a_bad_end_is_told_with_its_number_and_none_of_its_words() -> None:
+    """Exit codes and signals fail whatever was answered; of stderr the size is told."""
+    answer = b'{"content": "x"}'
+    assert transform_command.read(ended(answer, 3)) == Fault("failed", "exit code 3", 3)
+    loud = transform_command.read(ended(answer, 3, MARKER.encode()))
+    assert loud == Fault(
+        "failed", "exit code 3, and 8 bytes on stderr, which may hold the tool's text", exit_code=3
+    )
+    assert transform_command.read(ended(answer, -9)) == Fault("signalled", "ended by signal 9", signal=9)
 
 
 def test_no_start_and_no_time_are_faults_of_their_own_kind() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from subscribers.hooks.transform_chain import (
     ToolResult,
     Value,
     Walk,
+    fits,
 )
 
 RAW = ToolResult("a1", "s1", "Bash", {"command": "git diff"}, "raw")
@@ -23,7 +26,7 @@ texts = st.sampled_from(["", "raw", "x", "longer text"])
 faults = st.builds(Fault, st.sampled_from(["failed", "timeout", "not_started"]), st.just("why"))
 answers: st.SearchStrategy[Said] = st.one_of(st.builds(Value, texts), st.just(Passed()), faults)
 names = st.sampled_from(["Bash", "Read", "a1", "a2"])
-filters = st.frozensets(names, max_size=2)
+filters = st.lists(names, max_size=2, unique=True).map(tuple)
 
 
 @st.composite
@@ -101,14 +104,29 @@ def test_a_fault_changes_nothing_but_itself(
 
 
 @given(results, filters, filters)
-def test_filters_are_names_to_the_letter(
-    result: ToolResult, tools: frozenset[str], agents: frozenset[str]
+def test_filters_are_lists_of_names(
+    result: ToolResult, tools: tuple[str, ...], agents: tuple[str, ...]
 ) -> None:
     """An empty filter lets everybody through, any other only the names that are in it."""
     handler = Handler("h", None, 1.0, tools, agents)
     tool_fits = not tools or (result.tool_name is not None and result.tool_name in tools)
     agent_fits = not agents or (result.agent_id is not None and result.agent_id in agents)
     assert handler.is_for(result) == (tool_fits and agent_fits)
+
+
+@given(st.text("ab*", max_size=8), st.text("ab", max_size=10))
+def test_a_star_stands_for_any_characters(pattern: str, name: str) -> None:
+    """A pattern fits a name exactly where the regular expression that says the same does."""
+    expression = ".*".join(map(re.escape, pattern.split("*")))
+    assert fits(pattern, name) == (re.fullmatch(expression, name) is not None)
+
+
+def test_an_agent_goes_by_any_of_its_names() -> None:
+    """A filter finds an agent by its id and by its other names; one without a name finds no filter."""
+    handler = Handler("h", None, 1.0, agents=("review*",))
+    assert handler.is_for(RAW._replace(agent_id=None, agent_names=("x", "reviewer")))
+    assert handler.is_for(RAW._replace(agent_id="review-2"))
+    assert not handler.is_for(RAW._replace(agent_id=None))
 
 
 @given(st.lists(st.floats(0.01, 30), min_size=1, max_size=8), st.floats(0.001, 20), st.floats(0, 1))

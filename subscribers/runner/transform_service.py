@@ -1,0 +1,251 @@
+"""The ``transform`` subscriber: the process that owns the chain of handlers that rewrite a tool's result.
+
+    python -P -m subscribers.runner.transform_service [--workspace DIR] [--handlers PATH ...]
+
+It answers what agents ask on ``prx.lifecycle.tool_result``. Commands run as its children, functions in
+workers below it, so none of them can hold it up; it prints one JSON line when it is ready. SIGTERM or
+SIGINT: it is asked no more, handlers under way get their time, reports are flushed, exit 0. SIGHUP: all files
+are looked at again. Where a sandbox is configured that cannot be used, nothing runs, and every ask hears why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from types import FrameType
+from typing import Any, Final
+
+import orjson
+
+from broker.client import Decider, Publisher
+from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
+from broker.lifeline import hold
+from broker.logs import configure, get_logger
+from broker.protocol.errors import BusUnreachable, RuntimeDirError, shown
+from broker.protocol.events import Event
+from broker.protocol.topics import LIFECYCLE
+
+from ..config.transforms import Transform
+from ..dialects import transform_command
+from ..hooks.invocation import Invocation
+from ..hooks.transform_chain import Handler
+from ..runtimes.budget import PER_HOOK, QUEUE, TOTAL
+from ..runtimes.orphans import become_subreaper
+from ..runtimes.pool import RunPool
+from ..runtimes.reaper import Reaper
+from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
+from ..runtimes.spawn import StartFailed, seal
+from ..runtimes.transform_pool import FunctionPool, LoadFailed
+from ..sources.transform_files import Place
+from .enclosure import NONE, open_sandbox
+from .transform_asks import Asks
+from .transform_registry import Registry
+from .transform_steps import CommandStep, Step, command_handler
+
+NAME: Final = "transform"
+TOPIC: Final = f"{LIFECYCLE}{transform_command.EVENT}"
+
+BUS_SECONDS: Final = 30.0
+"""How long the process waits for a bus at its start."""
+
+DRAIN_SECONDS: Final = 5.0
+"""How long handlers under way may go on after SIGTERM."""
+
+HOLD_SECONDS: Final = 1.0
+"""How long the broker may take to cease asking."""
+
+TURN_SECONDS: Final = 0.25
+"""Longest wait for asks before signals are looked at."""
+
+ERROR_CHARACTERS: Final = 300
+
+_WITHHELD: Final = frozenset({"PRXBUS_API_TOKEN", DEPTH_VARIABLE, CAUSE_VARIABLE})
+"""What handlers of a file do not find in their environment."""
+
+log = get_logger("subscribers.transform")
+
+
+class TransformService:
+    """The chain as a client of the bus."""
+
+    def __init__(self, options: argparse.Namespace, *, adopts: bool) -> None:
+        self._stop = threading.Event()
+        self._rescan = threading.Event()
+        self._options = options
+        self._drain_seconds: float = options.drain_seconds
+        self._folder = sysconfig.get_path("scripts")
+        self._workspace = None if options.workspace is None else os.path.abspath(options.workspace)
+        self._nowhere = tempfile.TemporaryDirectory(prefix="prxbus-transform-")
+        self._sandbox: Bubblewrap | None = None
+        self._reaper = Reaper(adopts=adopts, sealed=True)
+        self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
+        self._publisher = Publisher(
+            NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
+        )
+        self._registry = Registry(
+            os.environ, self._workspace, options.handlers, self._open_pool, self._make_handler
+        )
+        self._asks = Asks(self._registry, self._pool, self._publish)
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        self._enclose()
+        self._registry.load()
+        self._registry.start()
+        decider = Decider(
+            [TOPIC],
+            name=NAME,
+            wait=BUS_SECONDS,
+            report=self._counters,
+            runtime_dir=self._options.runtime_dir,
+        )
+        self._say_ready()
+        while not self._stop.is_set():
+            for ask in decider.batch(timeout=TURN_SECONDS):
+                self._asks.take(ask)
+            if self._rescan.is_set():
+                self._rescan.clear()
+                if self._asks.refusal is not None:
+                    self._enclose()
+                self._registry.load(again=True)
+        self._drain(decider)
+
+    def _drain(self, decider: Decider) -> None:
+        """Be asked nothing more, answer what was asked, end what takes too long; flush what was reported."""
+        decider.hold()
+        until = time.monotonic() + HOLD_SECONDS
+        while not decider.held and time.monotonic() < until:
+            for ask in decider.batch(timeout=0.05):
+                self._asks.take(ask)
+        left = self._pool.drain(self._drain_seconds)
+        if left:
+            log.warning("asks were ended early", asks=left, budget_s=self._drain_seconds)
+        self._registry.stop()
+        self._reaper.close(time.monotonic())
+        self._pool.drain(self._drain_seconds)
+        decider.close()
+        if self._sandbox is not None:
+            self._sandbox.close()
+        self._publisher.close()
+        self._nowhere.cleanup()
+
+    # -- what runs ----------------------------------------------------------------------------
+
+    def _enclose(self) -> None:
+        """Have everything enclosed as configured, or nothing run where that cannot be done."""
+        options = self._options
+        limits = Limits(options.sandbox_memory_bytes, options.sandbox_processes, options.sandbox_file_bytes)
+        place = self._workspace or self._nowhere.name
+        try:
+            self._sandbox = open_sandbox(options.sandbox, place, limits, self._folder)
+        except SandboxUnavailable as error:
+            self._asks.refusal = f"hooks.sandbox is {options.sandbox}, which cannot be used here: {error}"
+            log.error("no transforms run", reason=self._asks.refusal)
+        else:
+            self._asks.refusal = None
+
+    def _make_handler(self, transform: Transform) -> Handler[Step]:
+        enclose = None if self._sandbox is None else self._sandbox.enclose
+        runtime_dir = self._publisher.runtime_dir
+        return command_handler(
+            transform, CommandStep(transform, self._reaper, runtime_dir, self._folder, enclose)
+        )
+
+    def _open_pool(self, place: Place) -> FunctionPool:
+        """The processes of one file; in the sandbox, where there is one."""
+        if self._asks.refusal is not None:
+            raise LoadFailed(self._asks.refusal)
+        source = ("--file", place.place) if place.kind == "file" else ("--entry-point", place.place)
+        argv: tuple[str, ...] = (sys.executable, "-P", "-m", "subscribers.runner.transform_worker", *source)
+        argv += ("--runtime-dir", self._publisher.runtime_dir, "--log-level", self._options.log_level)
+        env = {name: value for name, value in os.environ.items() if name not in _WITHHELD}
+        cwd = self._workspace or self._nowhere.name
+        release = None
+        if self._sandbox is not None:
+            invocation = Invocation(argv, env, cwd, None, 1.0, 0.0)
+            readable = (place.place,) if place.kind == "file" else ()
+            try:
+                invocation, release = self._sandbox.enclose(
+                    invocation, (*readable, self._publisher.runtime_dir)
+                )
+            except (StartFailed, OSError) as error:
+                raise LoadFailed(str(error)) from None
+            argv = invocation.argv
+        return FunctionPool(argv, env, cwd, self._reaper, release=release)
+
+    # -- what is told -------------------------------------------------------------------------
+
+    def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
+        """A report is about an event, not caused by handling it: it keeps the event's depth."""
+        try:
+            self._publisher.publish(
+                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
+            )
+        except Exception as error:  # handlers matter more than their reports
+            log.error("a report could not be published", topic=topic, error=shown(error, ERROR_CHARACTERS))
+
+    def _counters(self) -> dict[str, Any]:
+        pool = self._pool.stats
+        return {
+            "transforms": len(self._registry.handlers),
+            "asks": dict(self._asks.outcomes),
+            "runs_now": pool.running,
+            "runs_waiting": pool.waiting,
+            "runs_dropped": pool.dropped,
+        }
+
+    def _say_ready(self) -> None:
+        refusal = self._asks.refusal
+        transforms = len(self._registry.handlers) if refusal is None else 0
+        line: dict[str, Any] = {"ready": True, "name": NAME, "pid": os.getpid(), "transforms": transforms}
+        if self._options.sandbox != NONE:
+            line |= {"sandbox": self._options.sandbox, "refusal": refusal}
+        print(orjson.dumps(line).decode(), flush=True)
+
+    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the process; returns its exit code (3: no bus, 1: failed)."""
+    parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.transform_service")
+    parser.add_argument("--workspace")
+    parser.add_argument("--handlers", action="append", default=[], help="a file or folder of handlers")
+    parser.add_argument("--runtime-dir")
+    parser.add_argument("--runs", type=int, default=TOTAL, help="asks at once")
+    parser.add_argument("--runs-per-hook", type=int, default=PER_HOOK, help="asks at once of one session")
+    parser.add_argument("--queue", type=int, default=QUEUE, help="asks that may wait; beyond it they fail")
+    parser.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
+    parser.add_argument("--sandbox", choices=(NONE, "bubblewrap"), default=NONE, help="what encloses a run")
+    parser.add_argument("--sandbox-memory-bytes", type=int, default=2**32)
+    parser.add_argument("--sandbox-processes", type=int, default=256, help="of one run")
+    parser.add_argument("--sandbox-file-bytes", type=int, default=2**30, help="of each file")
+    parser.add_argument("--log-level", default="info")
+    parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
+    options = parser.parse_args(argv)
+    configure(options.log_level)
+    if options.lifeline:
+        hold()
+    seal()
+    try:
+        TransformService(options, adopts=become_subreaper()).run()
+    except BusUnreachable as error:
+        log.error(str(error))
+        return 3
+    except (RuntimeDirError, OSError) as error:
+        log.error(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
