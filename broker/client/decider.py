@@ -50,7 +50,7 @@ ASKS_AT_ONCE: Final = 64
 
 ERROR_CHARACTERS: Final = 500
 
-TOGETHER: Final = 64
+TOGETHER: Final = 16
 """Answers that are sent as one, at most."""
 
 SMALL_BYTES: Final = 4_096

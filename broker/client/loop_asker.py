@@ -22,13 +22,16 @@ from ..protocol.errors import (
 )
 from .asker import GRACE_SECONDS, Asker, Lane
 
-LOOK_SECONDS: Final = 0.25
-"""Pause between two looks at the broker's epoch while asks are under way."""
+LOOK_SECONDS: Final = 0.1
+"""Pause between two looks at the clock and the broker's epoch while asks are under way."""
 
 CONNECT_SECONDS: Final = 0.002
 
 TOGETHER_BYTES: Final = 524_288
 """Bytes of messages that are sent as one."""
+
+TOGETHER: Final = 16
+"""Asks that are sent as one: more would have everybody wait for everybody."""
 
 AT_ONCE: Final = 256
 """Messages that are read before the loop gets its turn."""
@@ -41,7 +44,7 @@ class LoopAsker:
         self._loop = asyncio.get_running_loop()
         self._asker = asker
         self._lane: Lane = asker.take()
-        self._waiting: dict[int, asyncio.Future[list[Any]]] = {}
+        self._waiting: dict[int, tuple[asyncio.Future[list[Any]], float]] = {}
         self._epoch = asker.epoch
         self._looking: asyncio.TimerHandle | None = None
         self._turning = False
@@ -63,20 +66,20 @@ class LoopAsker:
         if not self._waiting:
             self._epoch = self._asker.epoch
         self._outbox.append(data)
+        if len(self._outbox) >= TOGETHER:
+            self._flush()
         self._turn_soon()
         future = self._loop.create_future()
-        self._waiting[request] = future
-        timer = self._loop.call_at(deadline + GRACE_SECONDS, self._late, request)
-        future.add_done_callback(lambda _: timer.cancel())
+        self._waiting[request] = (future, deadline + GRACE_SECONDS)
         if self._looking is None:
             self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
         return future
 
     def forget(self, request: int) -> None:
         """Nobody waits for ``request``; the broker is told unless it has answered."""
-        future = self._waiting.pop(request, None)
-        if future is not None:
-            future.cancel()
+        waiting = self._waiting.pop(request, None)
+        if waiting is not None:
+            waiting[0].cancel()
             self._outbox.append(encode_message("cancel", request))
             self._turn_soon()
 
@@ -98,13 +101,16 @@ class LoopAsker:
         self._turning = False
         if self._lane.socket.closed:
             return
+        self._flush()
+        self._drain()
+
+    def _flush(self) -> None:
         outbox, self._outbox = self._outbox, []
         try:
             for part in _together(outbox) if self._asker.many else ([each] for each in outbox):
                 self._lane.send(encode_together(part))
         except BusUnreachable as error:
             self._fail(error)
-        self._drain()
 
     def _drain(self) -> None:
         if self._lane.socket.closed:
@@ -119,31 +125,32 @@ class LoopAsker:
             except DecodeError:
                 continue
             for kind, request, body in messages:
-                future = self._waiting.pop(request, None)
-                if future is None or future.done():
+                waiting = self._waiting.pop(request, None)
+                if waiting is None or waiting[0].done():
                     continue
+                future = waiting[0]
                 if kind == "answered":
                     future.set_result(body["heard"])
                 elif kind == "error":
                     future.set_exception(RequestRefused(body["code"], body["message"]))
         self._turn_soon()
 
-    def _late(self, request: int) -> None:
-        future = self._waiting.get(request)
-        if future is not None and not future.done():
-            future.set_exception(
-                RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
-            )
-
     def _look(self) -> None:
+        """Give up what is late, and everything when another broker is there."""
         self._looking = None
+        now = self._loop.time()
+        for request in [each for each, (_, last) in self._waiting.items() if last < now]:
+            future = self._waiting[request][0]  # the ask itself forgets it, and tells the broker
+            if not future.done():
+                late = RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
+                future.set_exception(late)
         if self._asker.epoch != self._epoch:
             self._fail(BusUnreachable("the broker ended while the ask was under way; ask again"))
         if self._waiting:
             self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
 
     def _fail(self, error: Exception) -> None:
-        for future in self._waiting.values():
+        for future, _ in self._waiting.values():
             if not future.done():
                 future.set_exception(error)
         self._waiting.clear()

@@ -19,7 +19,7 @@ import zmq
 from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.errors import QueueFull
 from ..protocol.events import Names, event_frame, payload_header
-from .core.batching import ALONE, FIRST, TURN, Batch, Gathering
+from .core.batching import ALONE, FIRST, GATHERED, TURN, Batch, Gathering
 from .core.numbering import Numbering, Stream
 from .flusher import LOOK_SECONDS, Flusher
 from .options import ROOM_SECONDS, OnFull
@@ -106,6 +106,19 @@ class Outlet:
             return False
         self.gathering.alone(time_ns())
         return True
+
+    def gather(self, stream: Stream, depth: int, names: Names, body: bytes, now_ns: int) -> bool:
+        """Take the published copy of an ask into a batch, numbering it, if that is possible.
+
+        It leaves a moment later: what the ask waits for is its answer.
+        """
+        verdict = self.gathering.join(stream, depth, names, body, len(body), now_ns)
+        if verdict == TURN and self.flush():
+            self.gathering.begin(stream, depth, now_ns)
+            verdict = self.gathering.join(stream, depth, names, body, len(body), now_ns)
+        if verdict == FIRST:
+            self._look_after_tail()
+        return verdict in (FIRST, GATHERED)
 
     def flush(self) -> bool:
         """Send what is gathered; false when there is no room for it, or the broker drains."""

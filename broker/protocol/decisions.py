@@ -15,7 +15,6 @@ Pure: it knows no socket and no clock. Who was asked and who is late is :mod:`br
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -38,12 +37,14 @@ not be handed to it; it answered that it failed."""
 
 _STRICTNESS: Final[Mapping[str, int]] = {verdict: index for index, verdict in enumerate(VERDICTS)}
 
+_NO_INPUT: Final[Mapping[str, Any]] = MappingProxyType({})
+_NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
+
 NOTHING: Final = object()
 """Stands for an output that nobody replaced; None is a value like any other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What one handler says of one event.
 
     ``handler`` names it, such as ``guards.py:guard``. ``reason`` belongs to the verdict. ``contexts`` are
@@ -79,11 +80,26 @@ class Answer:
         ]
 
 
+_PLAIN: Final[list[object]] = [[], None, [], False, None, None]
+"""The fields from contexts to system message of an answer that has none of them."""
+
+
 def answer_of(fields: object) -> Answer:
     """The answer that arrived as ``fields``; raises :class:`DecodeError` that names what is wrong."""
     if type(fields) is not list or len(fields) != 10:
         raise DecodeError("answer", f"an answer is an array of 10, not {shown(fields)}")
     handler, verdict, reason, contexts, updated, output, stop, stop_reason, message, priority = fields
+    if (
+        type(handler) is str
+        and 0 < len(handler) <= NAME_BYTES
+        and verdict in VERDICTS
+        and (reason is None or type(reason) is str)
+        and type(priority) is int
+        and priority == 0
+        and stop is False
+        and fields[3:9] == _PLAIN
+    ):
+        return Answer(handler, verdict, reason)
     _require(is_text(handler, 4 * NAME_BYTES) and handler, "handler", handler)
     _require(type(verdict) is str and verdict in _STRICTNESS, "verdict", verdict)
     for name, text in (("reason", reason), ("stop reason", stop_reason), ("system message", message)):
@@ -142,8 +158,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What the answers to one ask come to.
 
     ``verdict`` and ``reason`` with ``by``, the handler that gave them (None: nobody did). ``input`` is the
@@ -156,9 +171,9 @@ class Decision:
     reason: str | None = None
     by: str | None = None
     contexts: tuple[Said, ...] = ()
-    input: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    input: Mapping[str, Any] = _NO_INPUT
     updated_input: Mapping[str, Any] | None = None
-    changed_by: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    changed_by: Mapping[str, str] = _NOBODY
     conflicts: tuple[Conflict, ...] = ()
     refused: tuple[Refusal, ...] = ()
     output: Any = NOTHING
@@ -215,17 +230,25 @@ def merge(
     final. ``revalidate`` is asked for every rewrite on its own, and for what the accepted ones come to.
     """
     answers = _in_order(heard)
-    rewritten = _rewrite(answers, original, revalidate)
-    verdict, reason, by = _verdict(answers) if forbidden is None else ("deny", forbidden, CONSTRAINTS)
+    verdict: Verdict
+    verdict, reason, by = ("deny", forbidden, CONSTRAINTS) if forbidden is not None else _verdict(answers)
+    if not answers:
+        return Decision(verdict, reason, by, (), original, heard=tuple(heard))
+    rewrite = NO_REWRITE
+    if any(a.updated_input is not None for a in answers):
+        rewrite = _rewrite(answers, original, revalidate)
     output = next((a for a in answers if a.output is not NOTHING), None)
     stop = next((a for a in answers if a.stop), None)
-    return replace(
-        rewritten,
+    return Decision(
         verdict=verdict,
         reason=reason,
         by=by,
         contexts=tuple(Said(a.handler, text) for a in answers for text in a.contexts),
         input=original,
+        updated_input=rewrite.updated_input,
+        changed_by=rewrite.changed_by,
+        conflicts=rewrite.conflicts,
+        refused=rewrite.refused,
         output=NOTHING if output is None else output.output,
         output_by=None if output is None else output.handler,
         stop=stop is not None,
@@ -242,8 +265,10 @@ CONSTRAINTS: Final = "constraints"
 """Who refused, when it was the agent's own constraints."""
 
 
-def _in_order(heard: Iterable[Heard]) -> list[Answer]:
+def _in_order(heard: Sequence[Heard]) -> list[Answer]:
     """All answers by priority, then in the order of their deciders; silence of a closed one is a denial."""
+    if len(heard) == 1 and heard[0].silence is None and len(heard[0].answers) <= 1:
+        return list(heard[0].answers)
     found: list[Answer] = []
     for each in heard:
         if each.silence is None:
@@ -259,16 +284,31 @@ def _in_order(heard: Iterable[Heard]) -> list[Answer]:
 
 
 def _verdict(answers: Iterable[Answer]) -> tuple[Verdict, str | None, str | None]:
-    first = max(answers, key=lambda answer: _STRICTNESS[answer.verdict], default=None)
+    first = None
+    for answer in answers:
+        if first is None or _STRICTNESS[answer.verdict] > _STRICTNESS[first.verdict]:
+            first = answer
     if first is None or first.verdict == "none":
         return "none", None, None
     return first.verdict, first.reason, first.handler
 
 
+class Rewrite(NamedTuple):
+    """What became of the rewrites of an ask; see the fields of :class:`Decision`."""
+
+    updated_input: Mapping[str, Any] | None
+    changed_by: Mapping[str, str]
+    conflicts: tuple[Conflict, ...]
+    refused: tuple[Refusal, ...]
+
+
+NO_REWRITE: Final = Rewrite(None, _NOBODY, (), ())
+
+
 def _rewrite(
     answers: Iterable[Answer], original: Mapping[str, Any], revalidate: Revalidate | None
-) -> Decision:
-    """The rewrites alone, as a decision: each as key changes against the original, the later wins."""
+) -> Rewrite:
+    """Each rewrite as key changes against the original; of the same key the later one holds."""
     result = dict(original)
     changed: dict[str, list[str]] = {}
     refused: list[Refusal] = []
@@ -294,7 +334,7 @@ def _rewrite(
         result = attempt
         for key in keys:
             changed.setdefault(key, []).append(answer.handler)
-    return Decision(
+    return Rewrite(
         updated_input=result if changed else None,
         changed_by={key: by[-1] for key, by in changed.items()},
         conflicts=tuple(Conflict(key, tuple(by)) for key, by in changed.items() if len(by) > 1),

@@ -7,7 +7,6 @@ that ``return True`` cannot be mistaken for a permission. Refuses to know the bu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol, TypedDict, Unpack
 
 from broker.logs import Logger, get_logger
@@ -93,7 +92,7 @@ class Context:
     def context(self, text: str, **more: Unpack[More]) -> Answer:
         """No opinion, and a text for the model."""
         answer = self._answer("none", None, more)
-        return replace(answer, contexts=(_text("context", text), *answer.contexts))
+        return answer._replace(contexts=(_text("context", text), *answer.contexts))
 
     def rewrite(self, new_input: Mapping[str, Any], **more: Unpack[More]) -> Answer:
         """No opinion, and the whole input as it should be."""

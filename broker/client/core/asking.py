@@ -58,11 +58,11 @@ class Question:
 
     ``original`` is the input, ``forbidden`` why the agent's own constraints refuse it. ``content`` is the
     payload as it stands in the frame, ``copy`` what stands in the published copy instead, None for the same;
-    ``claim`` is set when the payload lies in the spool.
+    ``claim`` is set when the payload lies in the spool, and ``body`` when its copy may be gathered.
     """
 
     __slots__ = (
-        "claim", "content", "copy", "forbidden", "frame", "level", "names", "original", "request",
+        "body", "claim", "content", "copy", "forbidden", "frame", "level", "names", "original", "request",
         "stream", "time_ns",
     )  # fmt: skip
 
@@ -73,6 +73,7 @@ class Question:
         self.original = original
         self.forbidden: str | None = None
         self.content = b""
+        self.body: bytes | None = None
         self.copy: bytes | None = None
         self.claim: Claim | None = None
         self.request = next(_requests)
@@ -84,18 +85,22 @@ class Question:
         """Whether there is anybody to ask: not when it is too deep, and not when it is forbidden."""
         return self.level < DEPTHS and self.forbidden is None
 
-    def number(self, now_ns: int) -> bytes:
-        """The frame of the event, which takes the next number of its stream."""
+    def take_number(self, now_ns: int) -> None:
+        """The event takes the next number of its stream."""
         stream = self.stream
         stream.sequence += 1
         if stream.sequence == 1:
             stream.first_time = now_ns
+
+    def numbered(self, now_ns: int) -> bytes:
+        """The frame of the event, which has just taken its number."""
+        stream = self.stream
         self.time_ns = now_ns
         self.frame = event_frame(stream.heads[self.level], stream.sequence, now_ns, self.names, self.content)
         return self.frame
 
     def copied(self) -> bytes:
-        """The frame that is published, after :meth:`number`."""
+        """The frame that is published, after :meth:`numbered`."""
         if self.copy is None:
             return self.frame
         stream = self.stream

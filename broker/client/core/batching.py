@@ -167,6 +167,32 @@ class Gathering:
         batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
         return FIRST if count == 1 else GATHERED
 
+    def join(self, stream: Stream, depth: int, names: Names, body: bytes, size: int, now_ns: int) -> int:
+        """Take an event that may wait for the end of a burst even if it is none, numbering it.
+
+        Answers as :meth:`offer`; ``ALONE``: it cannot be gathered.
+        """
+        batch = self.batch
+        if size >= LARGE_BYTES or not self.allowed:
+            return ALONE
+        if (
+            batch is None
+            or stream.channel is not batch.channel
+            or depth != batch.depth
+            or batch.used + size + names.cost > GATHERED_BYTES
+            or batch.count >= GATHERED_EVENTS
+            or not -AGE_NS <= now_ns - batch.begun_ns <= AGE_NS
+        ):
+            return TURN
+        self._last_ns = now_ns
+        batch.used += size + names.cost
+        batch.count = count = batch.count + 1
+        stream.sequence = sequence = stream.sequence + 1
+        if sequence == 1:
+            stream.first_time = now_ns
+        batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
+        return FIRST if count == 1 else GATHERED
+
     def begin(self, stream: Stream, depth: int, now_ns: int) -> None:
         """Open a batch for events of the channel of ``stream`` at ``depth``, unless there is one by now."""
         batch = Batch(stream.channel, depth, now_ns)
