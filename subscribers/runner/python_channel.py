@@ -5,8 +5,8 @@
                      {"do": "retire", "after_ns": ...}   it is in service since then: finish, and end
     from a worker    {"is": "ready" | "refused" | "idle" | "sharing" | "condemned", ...}
 
-The end of the stream tells a worker to end: the one that started it is gone, or wants it to. Decides the form.
-Refuses to know what follows from a message.
+The end of the stream tells a worker to end: the one that started it is gone, or wants it to. Decides the
+form. Refuses to know what follows from a message.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ import orjson
 LINE_BYTES: Final = 1_048_576
 """Longest message."""
 
-SEND_S: Final = 5.0
-"""Seconds that sending may take before the other end counts as gone."""
-
 
 class Channel:
     """One end. Sending is thread-safe; for reading there is one thread."""
@@ -35,11 +32,10 @@ class Channel:
         self.descriptor = end.fileno()
 
     def send(self, message: Mapping[str, Any]) -> bool:
-        """Say something; False when nobody is there to hear it."""
+        """Say something; False when nobody is there to hear it, or has been hearing for too long."""
         line = orjson.dumps(message, default=repr) + b"\n"
         with self._lock:
             try:
-                self._socket.settimeout(SEND_S)
                 self._socket.sendall(line)
             except OSError:
                 return False

@@ -56,6 +56,9 @@ RETIRE_SECONDS: Final = 2.0
 GOODBYE_SECONDS: Final = 1.0
 """How long the broker may take to cease asking."""
 
+LONGEST_SECONDS: Final = 60.0
+"""Longest that calls under way may go on in a worker that retires."""
+
 BATCH: Final = 64
 """Asks or events that are taken at a time."""
 
@@ -71,7 +74,8 @@ class Worker:
         self._registrations = [each for each in loaded.registrations if each.kind != "transform"]
         self._name = f"python:{options.name}"
         self._retiring_after: int | None = None
-        self._last_taken = time.monotonic()
+        self._caught_up = threading.Event()
+        self._last_taken = 0.0
         self._condemned = False
         self._threads = Threads("handler")
         self._caller = Caller(self._stuck)
@@ -113,8 +117,8 @@ class Worker:
                 self._dispatcher.claims = None
             elif message.get("do") == "retire":
                 self._retire(message["after_ns"])
-                break
-        self._finish()
+                return
+        self._finish(self._options.drain_seconds)
 
     # -- the bus ------------------------------------------------------------------------------
 
@@ -125,7 +129,7 @@ class Worker:
                 if each.kind == "on" or pattern.text != RESULT_TOPIC:
                     patterns[pattern.text] = None
         return Subscriber(
-            patterns or [f"{RESULT_TOPIC}.none"],
+            patterns or [f"{RESULT_TOPIC}.none"],  # nobody publishes that: it is there for its counters
             name=self._name[:NAME_BYTES],
             wait=BUS_SECONDS,
             report=self._counters,
@@ -133,7 +137,7 @@ class Worker:
         )
 
     def _open_deciders(self) -> dict[Failure, Decider]:
-        """One for each failure policy: what the broker does about silence is the decider's, not the handler's."""
+        """One for each failure policy: what silence means is told of a decider, not of a handler."""
         groups: dict[Failure, list[Registration]] = {}
         for each in self._registrations:
             if each.kind == "decide":
@@ -157,12 +161,10 @@ class Worker:
         except ClosedError:
             return ()
         after = self._retiring_after
-        if not events:
-            return ()
-        self._last_taken = time.monotonic()
-        if after is not None and events[-1].time_ns > after:
-            events = [event for event in events if event.time_ns <= after] or events[:0]
-            self._last_taken = 0.0
+        if events:
+            self._last_taken = time.monotonic()
+            if after is not None and events[-1].time_ns > after:
+                self._caught_up.set()
         tasks: list[Task] = []
         for event in events:
             tasks += self._dispatcher.event(event)
@@ -184,7 +186,7 @@ class Worker:
     def _publish(
         self, event: Event, topic: str, payload: Mapping[str, Any], /, *, session_id: str | None
     ) -> bool:
-        """What a handler publishes is one level deeper than what it handles, in whatever thread it does so."""
+        """What a handler publishes is one level deeper than what it handles, whatever thread it uses."""
         return self._publisher.publish(
             topic, payload, session_id=session_id, depth=event.depth + 1, caused_by=event.id
         )
@@ -216,27 +218,27 @@ class Worker:
     def _retire(self, after_ns: int) -> None:
         """Another worker gets everything published after ``after_ns``: take what came before, and no more."""
         self._retiring_after = after_ns
+        deadline = time.monotonic() + RETIRE_SECONDS
+        self._last_taken = time.monotonic()
+        while time.monotonic() < min(deadline, self._last_taken + EMPTY_SECONDS):
+            if self._caught_up.wait(0.01):
+                break
+        longest = max(each.timeout_s for each in self._registrations)
+        self._finish(max(self._options.drain_seconds, min(longest, LONGEST_SECONDS)))
+
+    def _finish(self, seconds: float) -> None:
+        """Take nothing more, let what is under way end within ``seconds``, tell of it."""
         for decider in self._deciders.values():
             decider.hold()
-        deadline = time.monotonic() + RETIRE_SECONDS
-        pause = threading.Event()
-        while time.monotonic() - self._last_taken < EMPTY_SECONDS and time.monotonic() < deadline:
-            pause.wait(0.01)
         deadline = time.monotonic() + GOODBYE_SECONDS
+        pause = threading.Event()
         while not all(decider.held for decider in self._deciders.values()) and time.monotonic() < deadline:
-            pause.wait(0.01)
-
-    def _finish(self) -> None:
-        """Take nothing more, let what is under way end within the time that there is, tell of it."""
-        if self._retiring_after is None:
-            for decider in self._deciders.values():
-                decider.hold()
-        deadline = time.monotonic() + self._options.drain_seconds
+            pause.wait(0.005)
+        deadline = time.monotonic() + seconds
         for lane in self._lanes:
             lane.stop(max(0.0, deadline - time.monotonic()))
-        pause = threading.Event()
         while self._dispatcher.running > self._caller.stuck and time.monotonic() < deadline:
-            pause.wait(0.01)
+            pause.wait(0.005)
         for decider in self._deciders.values():
             decider.close()
         self._events.close()
@@ -284,6 +286,8 @@ def main(argv: list[str] | None = None) -> int:
     configure(options.log_level)
     os.dup2(2, 1)  # what handlers print is for people
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for descriptor in (options.channel, options.board):
+        os.set_inheritable(descriptor, False)  # what handlers start is not to hold them open
     channel = Channel(socket.socket(fileno=options.channel))
     signal.signal(signal.SIGTERM, lambda *_: channel.end_reading())
     loaded = _load(options)

@@ -1,0 +1,271 @@
+"""One file of handlers over time: which worker is in service, which is coming, which are leaving.
+
+    found -> coming -> in service -> leaving -> gone
+
+A change is loaded by a new worker beside the one in service, which leaves only when the other is ready; one
+that cannot load changes nothing but what is said. A worker that was condemned by a stuck handler is replaced in
+the same way; one that has died, after a pause. Decides that order. Refuses to know descriptors and clocks:
+times are arguments, and processes are started through a function.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from broker.logs import get_logger
+
+from ..hooks.diagnostics import Diagnostic
+from ..runtimes.python_board import Underway
+from ..sources.handlers import HandlerUnit
+from .restarts import Restarts
+
+READY_SECONDS: Final = 40.0
+"""How long a worker may take to load its file and to connect."""
+
+LEAVE_SECONDS: Final = 65.0
+"""How long one that leaves may take: its calls have at most a minute."""
+
+log = get_logger("subscribers.python")
+
+
+class Process(Protocol):
+    """A worker's process."""
+
+    share: str | None
+    started: float
+    counts: Mapping[str, int]
+    kill_at: float | None
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        """Send it a message; one that is gone does not hear it."""
+
+    def overdue(self, now: float) -> list[Underway]:
+        """Calls that it should have told as timed out."""
+
+    def kill(self, why: str) -> None:
+        """End it now."""
+
+    def end(self) -> None:
+        """Have it finish what it does, and end."""
+
+
+Start = Callable[[HandlerUnit, str | None, int], Process]
+"""Starts a process for a unit, with its directory of claims and the number of restarts; raises OSError."""
+
+
+class Unit:
+    """One unit's workers. ``digest`` is that of the content in service or coming."""
+
+    def __init__(self, unit: HandlerUnit, digest: str, start: Start) -> None:
+        self.unit = unit
+        self.digest = digest
+        self.restarts = Restarts()
+        self._start = start
+        self.current: Process | None = None
+        self.coming: Process | None = None
+        self.leaving: list[Process] = []
+        self.settled = False  # whether the first load has come to an end, good or bad
+        self._due: float | None = None
+        self._share: str | None = None
+        self._again = False
+        self._is_explained = False  # whether the one that is coming has said why it will not come
+        self._is_condemned = False
+        self.is_gone = False
+        self.counts: Mapping[str, int] = {}
+
+    # -- from outside -------------------------------------------------------------------------
+
+    @property
+    def processes(self) -> list[Process]:
+        """Every process that there is."""
+        return [p for p in (self.current, self.coming, *self.leaving) if p is not None]
+
+    @property
+    def due(self) -> float | None:
+        """When :meth:`look` is next to be called."""
+        dues = [process.kill_at for process in self.processes if process.kill_at is not None]
+        dues += [] if self._due is None else [self._due]
+        return min(dues, default=None)
+
+    def load(self, now: float) -> None:
+        """Load the file as it is now, beside what is in service."""
+        if self.coming is not None:
+            self._again = True  # what is being loaded may be the old content, or the new one: look again
+        elif self._share is not None:
+            return  # the one in service has been told, and will answer
+        elif self.current is None:
+            self._begin(now)
+        else:
+            self._share = tempfile.mkdtemp(prefix="prxbus-change-")
+            self.current.say({"do": "share", "directory": self._share})
+
+    def remove(self, now: float) -> None:
+        """The file is gone: what is under way ends, nothing else begins."""
+        self.is_gone, self._due = True, None
+        if self.coming is not None:
+            self.coming.kill("its file is gone")
+        if self.current is not None:
+            self._leave(self.current, now, {"do": "retire", "after_ns": 0})
+            self.current = None
+
+    def end(self) -> None:
+        """Have everything finish and end."""
+        self.is_gone, self._due = True, None
+        for process in self.processes:
+            process.end()
+
+    def look(self, now: float) -> None:
+        """Do what is due, and end what has frozen."""
+        for process in self.processes:
+            if process.kill_at is not None and now >= process.kill_at:
+                process.kill_at = None
+                process.kill("it took too long")
+            elif overdue := process.overdue(now):
+                process.kill(f"{overdue[0].handler} did not end in time, and nothing could interrupt it")
+        if self._due is not None and now >= self._due and not self.is_gone:
+            self._due = None
+            self.load(now)
+
+    # -- what processes say -------------------------------------------------------------------
+
+    def heard(self, process: Process, message: Mapping[str, Any], now: float) -> None:
+        """A process says something."""
+        said = message.get("is")
+        if said == "sharing" and process is self.current and self.coming is None:
+            self._begin(now)
+        elif said == "loaded":
+            process.counts = message.get("counts", {})
+        elif said == "ready" and process is self.coming:
+            self._take_over(process, message, now)
+        elif said == "refused" and process is self.coming:
+            self._say_refused(message)
+        elif said == "idle" and process is self.coming:
+            self._say_idle(process, message, now)
+        elif said == "condemned" and process is self.current:
+            self._condemned(message, now)
+
+    def ended(self, process: Process, how: str, now: float) -> bool:
+        """A process is gone, for the reason ``how``; whether it was expected to end."""
+        if process in self.leaving:
+            self.leaving.remove(process)
+            self._settle()
+            return True
+        if process is self.coming:
+            self._has_not_come(how, now)
+            return True
+        self.current = None
+        if self.is_gone:
+            return True
+        self._due = self.restarts.ended(now)
+        log.error(
+            "a worker ended by itself and is started again",
+            file=self.unit.path,
+            how=how,
+            again_in_s=round(max(0.0, self._due - now), 2),
+            restarts=self.restarts.count,
+        )
+        if self.coming is not None:
+            self._due = None  # another one comes anyway
+        elif self._share is not None:
+            self._end_sharing()  # it had been told that one would come
+            self._due = now
+        return False
+
+    # -- parts --------------------------------------------------------------------------------
+
+    def _begin(self, now: float) -> None:
+        self.restarts.started(now)
+        try:
+            self.coming = self._start(self.unit, self._share, self.restarts.count)
+        except OSError as error:
+            self._due = self.restarts.ended(now)
+            log.error("a worker cannot be started", file=self.unit.path, error=str(error))
+            self._end_sharing()
+            return
+        self.coming.kill_at = now + READY_SECONDS
+
+    def _take_over(self, process: Process, message: Mapping[str, Any], now: float) -> None:
+        """The new worker is in service: the old one has to take only what was published before."""
+        before = self.current
+        self.current, self.coming = process, None
+        process.kill_at = None
+        self.counts = process.counts
+        self.settled = True
+        log.info("handlers are in force", file=self.unit.path, pid=process.pid, **process.counts)
+        if before is not None:
+            self._leave(before, now, {"do": "retire", "after_ns": message.get("at_ns", 0)})
+        else:
+            self._settle()
+        self._is_condemned = False
+        if self._again:
+            self._again = False
+            self.load(now)
+
+    def _leave(self, process: Process, now: float, order: Mapping[str, Any]) -> None:
+        process.say(order)
+        process.kill_at = now + LEAVE_SECONDS
+        self.leaving.append(process)
+
+    def _settle(self) -> None:
+        """Once only one worker is left, it need not claim events any more."""
+        if not self.leaving and self.coming is None:
+            self._end_sharing()
+
+    def _end_sharing(self) -> None:
+        if self._share is not None:
+            if self.current is not None:
+                self.current.say({"do": "alone"})
+            shutil.rmtree(self._share, ignore_errors=True)
+            self._share = None
+
+    def _has_not_come(self, how: str, now: float) -> None:
+        """The new worker ended before it was ready."""
+        is_explained, self._is_explained = self._is_explained, False
+        self.coming = None
+        self.settled = True
+        self._settle()
+        if self.is_gone:
+            return
+        if not is_explained:
+            log.error("handlers could not be loaded", file=self.unit.path, how=how)
+        if self._again:
+            self._again = False
+            self.load(now)
+        elif not is_explained and (self.current is None or self._is_condemned):
+            self._due = self.restarts.ended(
+                now
+            )  # no bus, no room: perhaps not the file's fault, so once more
+
+    def _say_refused(self, message: Mapping[str, Any]) -> None:
+        self._is_explained = True
+        diagnostic = Diagnostic(**message["diagnostic"])
+        kept = (
+            "the version before stays in force" if self.current is not None else "nothing of it is in force"
+        )
+        log.error(diagnostic.render(), kept=kept, traceback=message.get("traceback", ""))
+
+    def _say_idle(self, process: Process, message: Mapping[str, Any], now: float) -> None:
+        """The file has no handler for this process: nothing is to be in service."""
+        self._is_explained = True
+        process.counts = self.counts = message.get("counts", {})
+        log.info("a file has no handlers that watch or decide", file=self.unit.path, **self.counts)
+        if self.current is not None:
+            self._leave(self.current, now, {"do": "retire", "after_ns": 0})
+            self.current = None
+
+    def _condemned(self, message: Mapping[str, Any], now: float) -> None:
+        if not self._is_condemned:
+            self._is_condemned = True
+            log.error(
+                "a handler is stuck: another worker takes over",
+                file=self.unit.path,
+                handler=message.get("handler"),
+            )
+            self.load(now)
