@@ -26,6 +26,7 @@ from broker.protocol.errors import BusError
 from broker.version import __version__
 
 from ..runner.supervisor import Program, StartFailed, Supervisor
+from .librefang_arguments import librefang_arguments, librefang_home, of_home
 from .wasm_program import missing_extra, wasm_program
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ log = get_logger("prxbus.up")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``up``."""
     parser.add_argument("--workspace", metavar="DIR", help="run the hooks of this directory (hooks.json)")
+    parser.add_argument(
+        "--librefang-home",
+        metavar="DIR",
+        help="run the hooks below this home (hooks/*/HOOK.yaml); default LIBREFANG_HOME, then ~/.librefang",
+    )
     parser.add_argument(
         "--http", type=whole(0), metavar="PORT", help="port of the HTTP API (default 16831; 0: any free one)"
     )
@@ -55,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
     flags = {
         "bus.runtime_dir": options.runtime_dir,
         "log.level": options.log_level,
+        "librefang.home": options.librefang_home,
         "http.port": options.http,
         "http.enabled": False if options.no_http else None,
     }
@@ -66,12 +73,13 @@ def run(options: argparse.Namespace) -> int:
     settings = configured.settings
     directory = runtime_directory(settings.bus.runtime_dir)
     configure(settings.log.level)
-    if workspace is None:
+    home = librefang_home(settings, os.environ)
+    if workspace is None and home is None:
         print(
             f"prxbus up: no workspace named, so no hooks run; name one with --workspace {_here()}",
             file=sys.stderr,
         )
-    elif (missing := missing_extra(settings, workspace)) is not None:
+    elif workspace is not None and (missing := missing_extra(settings, workspace)) is not None:
         print(f"prxbus up: {missing}", file=sys.stderr)
     environ = {k: v for k, v in os.environ.items() if k not in (DEPTH_VARIABLE, CAUSE_VARIABLE)}
 
@@ -80,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         _publish_startup(directory)
 
     try:
-        Supervisor(programs(settings, directory, workspace), ready, environ).run()
+        Supervisor(programs(settings, directory, workspace, home), ready, environ).run()
     except StartFailed as failure:
         told = str(failure)
         if failure.name == "broker" and failure.exit_code == REFUSED:
@@ -112,8 +120,13 @@ def _here() -> str:
         return "DIR"
 
 
-def programs(settings: Settings, directory: str, workspace: str | None) -> list[Program]:
-    """The processes of a bus: the broker, those for the workspace's hooks and plugins, and the HTTP API."""
+def programs(
+    settings: Settings, directory: str, workspace: str | None, home: str | None = None
+) -> list[Program]:
+    """The processes of a bus: the broker, those for hooks and plugins, and the HTTP API.
+
+    ``home``: the LibreFang home whose hooks run, or None.
+    """
     python = (sys.executable, "-P", "-m")
     level = ("--log-level", settings.log.level)
     found = [
@@ -135,13 +148,14 @@ def programs(settings: Settings, directory: str, workspace: str | None) -> list[
         *("--sandbox-memory-bytes", str(hooks.sandbox_memory_bytes)),
         *("--sandbox-file-bytes", str(hooks.sandbox_file_bytes)),
     )
-    if workspace is not None:
+    if workspace is not None or home is not None:
         found.append(
             Program(
                 "shell",
                 (
                     *(*python, "subscribers.runner.shell_service", "--lifeline", "--runtime-dir", directory),
-                    *("--workspace", workspace),
+                    *(() if workspace is None else ("--workspace", workspace)),
+                    *librefang_arguments(settings, home),
                     *("--runs", str(hooks.runs), "--runs-per-hook", str(hooks.runs_per_hook)),
                     *("--queue", str(hooks.queue), "--drain-seconds", str(hooks.drain_seconds)),
                     *sandbox,
@@ -150,6 +164,7 @@ def programs(settings: Settings, directory: str, workspace: str | None) -> list[
                 rank=1,
             )
         )
+    if workspace is not None:
         wasm = wasm_program(settings, directory, workspace)
         found += [] if wasm is None else [wasm]
     if settings.http.enabled:
@@ -176,6 +191,7 @@ def _ready_line(
     processes = {name: line.get("pid") for name, line in said.items()}
     shell = said.get("shell", {})
     hooks = shell.get("hooks", 0)
+    librefang = {"librefang": shell["librefang"]} if "librefang" in shell else {}
     sandbox = {name: shell[name] for name in ("sandbox", "refusal") if name in shell}
     plugins = {name: said["wasm"][name] for name in ("plugins",) if name in said.get("wasm", {})}
     http = {name: value for name, value in said.get("http", {}).items() if name.startswith("http")}
@@ -187,6 +203,7 @@ def _ready_line(
             "pid": os.getpid(),
             "processes": processes,
             "hooks": hooks,
+            **librefang,
             **plugins,
             **sandbox,
             **http,
@@ -194,6 +211,8 @@ def _ready_line(
         return orjson.dumps(line).decode()
     running = ", ".join(f"{name} (pid {pid})" for name, pid in processes.items())
     of = "" if workspace is None else f"; {hooks} {'hook' if hooks == 1 else 'hooks'} of {workspace}"
+    if librefang:
+        of += of_home(librefang["librefang"])
     if plugins:
         count = plugins["plugins"]
         of += f", {count} plugin{'' if count == 1 else 's'}"

@@ -65,6 +65,18 @@ class Hooks(_Section):
     )
 
 
+class LibreFang(_Section):
+    """``[librefang]``: the hooks of a LibreFang home."""
+
+    enabled: bool = _setting(True, "lower", "run them, where there is a home")
+    home: str | None = _setting(
+        None, "never", "the home; default LIBREFANG_HOME, then ~/.librefang if it is there", min_length=1
+    )
+    reload: Literal["sighup", "watch"] = _setting(
+        "sighup", "never", "when its hooks are scanned again: on SIGHUP only, or also when they change"
+    )
+
+
 class Http(_Section):
     """``[http]``: the HTTP API."""
 
@@ -118,6 +130,7 @@ class Settings(_Section):
 
     bus: Bus = Bus()
     hooks: Hooks = Hooks()
+    librefang: LibreFang = LibreFang()
     http: Http = Http()
     wasm: Wasm = Wasm()
     log: Log = Log()
@@ -126,6 +139,7 @@ class Settings(_Section):
 SECTIONS: Final[dict[str, type[_Section]]] = {
     "bus": Bus,
     "hooks": Hooks,
+    "librefang": LibreFang,
     "http": Http,
     "wasm": Wasm,
     "log": Log,

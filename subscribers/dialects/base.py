@@ -6,8 +6,8 @@ how a child is run: what it needs of the world comes in as a :class:`Place`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..hooks.diagnostics import Diagnostic
@@ -35,8 +35,10 @@ class EventView:
 class Place:
     """The world that one run happens in, every path absolute.
 
-    ``payload_file`` holds the same bytes as the envelope; ``prxbus_folder`` is where the running ``prxbus``
-    command lies; ``executable`` and ``cwd`` are the spec's command and folder as found on this machine.
+    ``payload_file`` holds the same bytes as the envelope, and is empty where the dialect needs no such file;
+    ``prxbus_folder`` is where the running ``prxbus`` command lies; ``executable`` and ``cwd`` are the spec's
+    command and folder as found on this machine, ``command_args`` the arguments that stood in the command.
+    ``environ`` is the environment of this process, for dialects whose hooks inherit it.
     """
 
     workspace: str
@@ -45,6 +47,8 @@ class Place:
     prxbus_folder: str
     executable: str
     cwd: str
+    command_args: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,9 @@ class Dialect(Protocol):
 
     def envelope(self, view: EventView) -> bytes:
         """The JSON document that every channel of a hook carries."""
+
+    def needs_file(self, body: bytes) -> bool:
+        """Whether a run with this envelope reads it from a file."""
 
     def render(self, spec: HookSpec, view: EventView, where: Place, body: bytes | None = None) -> Invocation:
         """What a runtime has to run for this hook and event; ``body`` is the envelope where it is at hand."""

@@ -21,7 +21,7 @@ from .environment import search_path
 from .prx_file import parse
 from .prx_rules import FILE_NAME, MAX_FILE_BYTES, NAME, PAYLOAD_ENV_BYTES
 
-__all__ = ["FILE_NAME", "MAX_FILE_BYTES", "NAME", "envelope", "parse", "render", "timestamp"]
+__all__ = ["FILE_NAME", "MAX_FILE_BYTES", "NAME", "envelope", "needs_file", "parse", "render", "timestamp"]
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, like everything here; without a zone it prints none
 
@@ -40,6 +40,11 @@ def envelope(view: EventView) -> bytes:
         orjson.dumps(view.session_id),
         view.payload_bytes,
     )
+
+
+def needs_file(_body: bytes) -> bool:
+    """Always: a file is one of the page's channels."""
+    return True
 
 
 def render(spec: HookSpec, view: EventView, where: Place, body: bytes | None = None) -> Invocation:

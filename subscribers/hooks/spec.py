@@ -18,7 +18,9 @@ class HookSpec:
     where it was read. ``event`` is the canonical event name. ``command``, ``args`` and ``cwd`` are as written
     (``cwd`` None: the workspace); ``env`` is what the action may set, after the environment rules. Times are
     in seconds: ``timeout_s`` counts from exec, ``grace_s`` from SIGTERM to SIGKILL. ``stdin``: the event is
-    also written to the standard input.
+    also written to the standard input. ``name`` is what the file calls the hook, where hooks have names.
+    ``splits_command``: ``command`` may hold arguments too, if no program has the whole of it as a name.
+    ``command_at`` is where the command stands, line and column, where that is not ``line``.
     """
 
     id: str
@@ -33,3 +35,11 @@ class HookSpec:
     timeout_s: float
     grace_s: float
     stdin: bool
+    name: str | None = None
+    splits_command: bool = False
+    command_at: tuple[int, int] | None = None
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other hook, also of other files."""
+        return f"{self.path}#{self.id}"

@@ -8,6 +8,7 @@ go out through a function.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -62,7 +63,9 @@ Enclose = Callable[[Invocation, tuple[str, ...]], tuple[Invocation, Release]]
 
 
 class Dispatcher:
-    """Runs the hooks of one workspace for the events it is given.
+    """Runs the hooks of one source, such as a workspace, for the events it is given.
+
+    Several may share a pool, a reaper and a store of payload files.
 
     ``enclose``: the sandbox of every run, None for none. ``refusal`` set: no hook runs, for this reason.
 
@@ -125,7 +128,7 @@ class Dispatcher:
             return
         arrived = time.monotonic()
         for spec in specs:
-            if not self._pool.submit(spec.id, self._job(spec, event, seen, body, arrived), body):
+            if not self._pool.submit(spec.key, self._job(spec, event, seen, body, arrived), body):
                 self._count("dropped")
 
     def _job(
@@ -151,10 +154,12 @@ class Dispatcher:
             return Outcome.not_started(
                 found.message if found.hint is None else f"{found.message}; {found.hint}"
             )
-        try:
-            path = self._files.write(body)
-        except OSError as error:
-            return Outcome.not_started(f"its payload file cannot be written: {error.strerror or error}")
+        path = ""
+        if self._dialect.needs_file(body):
+            try:
+                path = self._files.write(body)
+            except OSError as error:
+                return Outcome.not_started(f"its payload file cannot be written: {error.strerror or error}")
         place = Place(
             workspace=self._hooks.workspace,
             runtime_dir=self._runtime_dir,
@@ -162,22 +167,29 @@ class Dispatcher:
             prxbus_folder=self._prxbus_folder,
             executable=found.executable,
             cwd=found.cwd,
+            command_args=found.args,
+            environ=os.environ,
         )
         invocation = self._dialect.render(spec, seen, place, body)
         release: Release | None = None
         if self.enclose is not None:
             try:
-                invocation, release = self.enclose(invocation, (path, self._runtime_dir))
+                readable = (path, self._runtime_dir) if path else (self._runtime_dir,)
+                invocation, release = self.enclose(invocation, readable)
             except (StartFailed, OSError) as error:
-                self._files.remove(path)
+                self._forget(path)
                 return Outcome.not_started(str(error))
 
         def over() -> None:
-            self._files.remove(path)
+            self._forget(path)
             if release is not None:
                 release()
 
         return run(invocation, self._reaper, on_end=over)
+
+    def _forget(self, path: str) -> None:
+        if path:
+            self._files.remove(path)
 
     def _report(self, spec: HookSpec, event: Event, outcome: Outcome, waited_s: float) -> None:
         for topic, payload in reports(spec, event, outcome, waited_s):

@@ -39,7 +39,7 @@ def run_report(spec: HookSpec, event_id: str, outcome: Outcome, waited_s: float)
     ``waited_ms`` is the time between the event's arrival at the runner and the start.
     """
     return {
-        "hook": spec.id,
+        "hook": spec.id if spec.name is None else spec.name,
         "dialect": spec.dialect,
         "path": spec.path,
         "command": " ".join((spec.command, *spec.args))[:COMMAND_CHARACTERS],

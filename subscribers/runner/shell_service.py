@@ -1,10 +1,10 @@
-"""The ``shell`` subscriber: a process that runs a workspace's shell hooks for the events of the bus.
+"""The ``shell`` subscriber: a process that runs shell hooks for the events of the bus.
 
-    python -P -m subscribers.runner.shell_service --workspace DIR [--runtime-dir DIR]
+    python -P -m subscribers.runner.shell_service [--workspace DIR] [--librefang-home DIR] [--runtime-dir DIR]
 
 It prints one JSON line when it is ready. SIGTERM or SIGINT: no event is taken any more, runs under
-way get their time, reports are flushed, exit 0. SIGHUP: the hook file is looked at again. Where a sandbox is
-configured that cannot be used, no hook runs; the ready line, the log and each report say why.
+way get their time, reports are flushed, exit 0. SIGHUP: the hook files are looked at again. Where a sandbox
+is configured that cannot be used, no hook runs; the ready line, the log and each report say why.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import sys
 import sysconfig
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
@@ -27,22 +29,24 @@ from broker.lifeline import hold
 from broker.logs import configure, get_logger
 from broker.protocol.errors import BusError, BusUnreachable, RuntimeDirError, shown
 from broker.protocol.events import Event
+from broker.protocol.projections import native_event
 from broker.protocol.topics import LIFECYCLE
 
-from ..dialects import prx
-from ..hooks.diagnostics import Diagnostic
+from ..dialects import librefang, prx
+from ..dialects.base import Dialect
 from ..runtimes.budget import PER_HOOK, QUEUE, TOTAL
 from ..runtimes.orphans import become_subreaper
 from ..runtimes.payload_files import PayloadFiles, payload_directories
 from ..runtimes.pool import RunPool
 from ..runtimes.reaper import Reaper
-from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
+from ..runtimes.sandbox import Limits
 from ..runtimes.spawn import seal
-from ..sources.hook_source import SourceState
+from ..sources.librefang_hooks import HomeHooks
 from ..sources.workspace_hooks import WorkspaceHooks
 from .dispatch import Dispatcher
-from .enclosure import NONE, open_sandbox
+from .enclosure import NONE
 from .reports import DEAD_LETTER_TOPIC
+from .shell_source import HookSet, ShellSource, enclosing, tell_scan, tell_state
 
 NAME: Final = "shell"
 BUS_SECONDS: Final = 30.0
@@ -61,32 +65,31 @@ log = get_logger("subscribers.shell")
 
 
 class ShellService:
-    """One workspace's shell hooks as a client of the bus."""
+    """The shell hooks of a workspace, of a LibreFang home, or of both, as a client of the bus."""
 
     def __init__(self, options: argparse.Namespace, *, adopts: bool) -> None:
         self._stop = threading.Event()
         self._rescan = threading.Event()
         self._drain_seconds: float = options.drain_seconds
-        self._folder = folder = sysconfig.get_path("scripts")
         self._options = options
-        self._sandbox: Bubblewrap | None = None
-        self._hooks = WorkspaceHooks(_absolute(options.workspace), prx, folder, self._tell, self._failed)
+        self._workspace = self._home = None
+        if options.workspace is not None:
+            root, folder = _absolute(options.workspace), sysconfig.get_path("scripts")
+            self._workspace = WorkspaceHooks(root, prx, folder, tell_state, partial(_failed, root))
+        if options.librefang_home is not None:
+            root, follows = _absolute(options.librefang_home), options.librefang_reload == "watch"
+            self._home = HomeHooks(root, tell_scan, partial(_failed, root), follows=follows)
         self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
         self._reaper = Reaper(adopts=adopts, sealed=True)
         self._files = PayloadFiles.in_first_usable(payload_directories(os.environ))
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
         )
-        self._dispatcher = Dispatcher(
-            self._hooks,
-            prx,
-            pool=self._pool,
-            reaper=self._reaper,
-            files=self._files,
-            publish=self._publish,
-            runtime_dir=self._publisher.runtime_dir,
-            prxbus_folder=folder,
-        )
+        self._sources: list[ShellSource] = []
+        if self._workspace is not None:
+            self._sources.append(self._source(self._workspace, prx, self._workspace.workspace))
+        if self._home is not None:
+            self._sources.append(self._source(self._home, librefang, self._home.path))
         self._events = Subscriber(
             [f"{LIFECYCLE}*"],
             name=NAME,
@@ -95,51 +98,55 @@ class ShellService:
             runtime_dir=options.runtime_dir,
         )
 
+    def _source(self, hooks: HookSet, dialect: Dialect, root: str) -> ShellSource:
+        options, folder = self._options, sysconfig.get_path("scripts")
+        dispatcher = Dispatcher(
+            hooks,
+            dialect,
+            pool=self._pool,
+            reaper=self._reaper,
+            files=self._files,
+            publish=self._publish,
+            runtime_dir=self._publisher.runtime_dir,
+            prxbus_folder=folder,
+        )
+        limits = Limits(options.sandbox_memory_bytes, options.sandbox_processes, options.sandbox_file_bytes)
+        sandbox = enclosing(options.sandbox, limits, folder)
+        return ShellSource(hooks, dispatcher, root, sandbox, options.sandbox)
+
     def run(self) -> None:
         """Serve until told to stop."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
-        self._enclose()
-        self._hooks.load()
-        self._hooks.start()
-        with suppress(OSError):  # where most hooks start, which makes starting them cheaper
-            os.chdir(self._hooks.workspace)
+        for source in self._sources:
+            source.open()
+        if self._workspace is not None:
+            with suppress(OSError):  # where most hooks start, which makes starting them cheaper
+                os.chdir(self._workspace.workspace)
         self._say_ready()
         while not self._stop.is_set():
             for event in self._events.batch(timeout=TURN_SECONDS):
-                self._dispatcher.dispatch(event)
+                for source in self._sources:
+                    source.dispatch(event)
             if self._rescan.is_set():
                 self._rescan.clear()
-                if self._dispatcher.refusal is not None:
-                    self._enclose()
-                self._hooks.load()
+                for source in self._sources:
+                    source.look_again()
         self._drain()
-
-    def _enclose(self) -> None:
-        """Have every run enclosed as configured, or none run where that cannot be done."""
-        options, dispatcher = self._options, self._dispatcher
-        limits = Limits(options.sandbox_memory_bytes, options.sandbox_processes, options.sandbox_file_bytes)
-        try:
-            self._sandbox = open_sandbox(options.sandbox, self._hooks.workspace, limits, self._folder)
-        except SandboxUnavailable as error:
-            dispatcher.refusal = f"hooks.sandbox is {options.sandbox}, which cannot be used here: {error}"
-            log.error("no hooks run", reason=dispatcher.refusal)
-        else:
-            dispatcher.refusal = None
-            dispatcher.enclose = None if self._sandbox is None else self._sandbox.enclose
 
     def _drain(self) -> None:
         """Take nothing more, let runs end within their budget, then end them; flush what was reported."""
         self._events.close()
-        self._hooks.stop()
+        for source in self._sources:
+            source.hooks.stop()
         left = self._pool.drain(self._drain_seconds)
         if left:
             log.warning("runs were ended early", runs=left, budget_s=self._drain_seconds)
         self._reaper.close(time.monotonic() + (self._drain_seconds if left else 0.0))
         self._pool.drain(self._drain_seconds)
-        if self._sandbox is not None:
-            self._sandbox.close()
+        for source in self._sources:
+            source.close()
         self._files.close()
         self._publisher.close()
 
@@ -150,6 +157,8 @@ class ShellService:
         """
         if topic == DEAD_LETTER_TOPIC:
             facts = {name: payload[name] for name in ("hook", "command", "status", "exit_code", "reason")}
+            facts["on"] = native_event(payload["dialect"], payload["event"])  # `event` is the log's own word
+            facts["path"] = payload["path"]
             log.warning("a hook failed", **facts, stderr=payload["stderr"][-LOGGED_CHARACTERS:])
         try:
             self._publisher.publish(
@@ -162,28 +171,27 @@ class ShellService:
 
     def _counters(self) -> dict[str, Any]:
         pool, reaper = self._pool.stats, self._reaper.stats
+        runs: Counter[str] = Counter()
+        for source in self._sources:
+            runs.update(source.dispatcher.outcomes)
         return {
-            "hooks": len(self._hooks.plan),
-            "runs": dict(self._dispatcher.outcomes),
+            "hooks": sum(len(source.hooks.plan) for source in self._sources),
+            "runs": dict(runs),
             "runs_now": pool.running,
             "runs_waiting": pool.waiting,
             "runs_dropped": pool.dropped,
             "ending": reaper.ending,
         }
 
-    def _tell(self, state: SourceState) -> None:
-        log.info("hooks are in force", path=state.path, hooks=len(state.specs), status=state.status)
-        for diagnostic in state.diagnostics:
-            _log(diagnostic)
-
-    def _failed(self, error: Exception) -> None:
-        log.error("looking at the hook file failed", path=self._hooks.path, error=repr(error))
-
     def _say_ready(self) -> None:
-        refusal = self._dispatcher.refusal
-        hooks = len(self._hooks.plan) if refusal is None else 0
-        line = {"ready": True, "name": NAME, "pid": os.getpid(), "hooks": hooks}
+        running = [source.hooks for source in self._sources if source.refusal is None]
+        hooks = len(self._workspace.plan) if self._workspace is not None and self._workspace in running else 0
+        line: dict[str, Any] = {"ready": True, "name": NAME, "pid": os.getpid(), "hooks": hooks}
+        if self._home is not None:
+            count = self._home.count if self._home in running else 0
+            line["librefang"] = {"home": self._home.workspace, "hooks": count}
         if self._options.sandbox != NONE:
+            refusal = next((source.refusal for source in self._sources if source.refusal is not None), None)
             line |= {"sandbox": self._options.sandbox, "refusal": refusal}
         print(orjson.dumps(line).decode(), flush=True)
 
@@ -191,8 +199,12 @@ class ShellService:
         self._stop.set()
 
 
+def _failed(path: str, error: Exception) -> None:
+    log.error("looking at the hook file failed", path=path, error=repr(error))
+
+
 def _absolute(workspace: str) -> str:
-    """The workspace's absolute path; raises FileNotFoundError when it hangs on a folder that was deleted."""
+    """The folder's absolute path; raises FileNotFoundError when it hangs on a folder that was deleted."""
     try:
         return os.path.abspath(workspace)
     except FileNotFoundError:
@@ -202,15 +214,12 @@ def _absolute(workspace: str) -> str:
         ) from None
 
 
-def _log(diagnostic: Diagnostic) -> None:
-    say = {"error": log.error, "warning": log.warning, "info": log.info}[diagnostic.severity]
-    say(diagnostic.render())
-
-
 def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
     parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.shell_service")
-    parser.add_argument("--workspace", required=True)
+    parser.add_argument("--workspace", help="run the hooks of this directory (hooks.json)")
+    parser.add_argument("--librefang-home", help="run the hooks below this home (hooks/*/HOOK.yaml)")
+    parser.add_argument("--librefang-reload", choices=("sighup", "watch"), default="sighup")
     parser.add_argument("--runtime-dir")
     parser.add_argument("--runs", type=int, default=TOTAL, help="runs at once")
     parser.add_argument("--runs-per-hook", type=int, default=PER_HOOK, help="runs at once of one hook")
@@ -225,6 +234,8 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     configure(options.log_level)
     seal()
+    if options.workspace is None and options.librefang_home is None:
+        parser.error("name a source of hooks: --workspace, --librefang-home, or both")
     if options.lifeline:
         hold()
     try:

@@ -28,10 +28,16 @@ SEVERITIES: Final[dict[str, Severity]] = {
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The program and the working directory of a run, both absolute paths."""
+    """The program and the working directory of a run, both absolute paths.
+
+    ``args`` are arguments that stood in the command itself; ``notice`` says how it was found, where the file
+    says something else than what it probably means.
+    """
 
     executable: str
     cwd: str
+    args: tuple[str, ...] = ()
+    notice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

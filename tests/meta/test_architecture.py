@@ -43,12 +43,16 @@ ROOMS = (
     Room("broker.cli", ("broker",), RUN),
     Room("broker", ("broker",), BASE),
     Room("subscribers.hooks", ("broker.protocol",), frozenset(), sans_io=True),
+    Room("subscribers.handlers", ("broker.protocol", "broker.logs"), frozenset()),
     Room(
-        "subscribers.dialects", ("subscribers.hooks", "broker.protocol"), frozenset({"orjson"}), sans_io=True
+        "subscribers.dialects",
+        ("subscribers.hooks", "broker.protocol"),
+        frozenset({"orjson", "ruamel"}),
+        sans_io=True,
     ),
     Room(
         "subscribers.runtimes",
-        ("subscribers.hooks", "broker.protocol", "broker.logs"),
+        ("subscribers.hooks", "subscribers.handlers", "broker.protocol", "broker.logs"),
         (RUN | {"wasmtime"}) - {"zmq"},
     ),
     Room("subscribers.cli", ("subscribers", "broker"), RUN),
