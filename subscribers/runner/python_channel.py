@@ -3,7 +3,11 @@
     to a worker      {"do": "share", "directory": ...}   another version is coming: claim events from now on
                      {"do": "alone"}                     it has not come, or has taken over: claim no longer
                      {"do": "retire", "after_ns": ...}   it is in service since then: finish, and end
-    from a worker    {"is": "ready" | "refused" | "idle" | "sharing" | "condemned", ...}
+    from a worker    {"is": "loaded" | "refused" | "idle", ...}   what came of loading its file
+                     {"is": "ready", "at_ns": ...}      in service: it gets everything published since then
+                     {"is": "sharing" | "alone"}        does as it was told
+                     {"is": "retired"}                  takes nothing more
+                     {"is": "condemned", ...}           a handler does not end
 
 The end of the stream tells a worker to end: the one that started it is gone, or wants it to. Decides the
 form. Refuses to know what follows from a message.

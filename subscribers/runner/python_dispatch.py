@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
@@ -33,6 +33,9 @@ from .python_claims import Claims
 from .python_flights import Flight, Flights, Result
 from .python_lanes import Task
 from .python_reports import Reporter, Run, failure_of
+
+PUT_OFF: Final = 1_000
+"""Events that may wait for the end of a change of versions."""
 
 TOPICS: Final = 4_096
 """Topics whose handlers are remembered."""
@@ -142,6 +145,8 @@ class HandlerDispatcher:
     """The handlers of one file. Thread-safe.
 
     ``name`` is the file's in reports. ``claims`` is set while another version of the file is in service too.
+    An ask is then decided by the first of those that were asked; guards for events that nobody asks about wait
+    until :meth:`catch_up`, so that an observer never takes an ask's place.
     """
 
     def __init__(
@@ -171,6 +176,7 @@ class HandlerDispatcher:
         self._flights = Flights()
         self._topics: dict[tuple[str, str], list[Entry]] = {}
         self._counts: Counter[str] = Counter()
+        self._put_off: deque[Event] = deque()
         self.claims: Claims | None = None
 
     # -- what comes from the bus --------------------------------------------------------------
@@ -222,10 +228,19 @@ class HandlerDispatcher:
         guards = self._topic(self._guards, "both", event.topic)
         new = [entry for entry in guards if not self._flights.knows(event_id, entry.number)]
         new = _passing(new, event)
-        if not new or (self.claims is not None and not self.claims.take("decide", event_id)):
+        if not new:
             return []
+        if self.claims is not None:
+            if len(self._put_off) >= PUT_OFF:
+                self._count("dropped")
+            else:
+                self._put_off.append(event)
+            return []
+        return self._begin(new, event, event_id, now)
+
+    def _begin(self, entries: list[Entry], event: Event, event_id: str, now: float) -> list[Task]:
         calls: list[Task] = []
-        for entry in new:
+        for entry in entries:
             flight, is_new = self._flights.begin(event_id, entry.number)
             if is_new:
                 calls.append(_Call(self, entry, event, flight, now))
@@ -245,6 +260,19 @@ class HandlerDispatcher:
             if len(self._topics) < TOPICS:
                 self._topics[key] = found
         return found
+
+    def catch_up(self) -> None:
+        """Have guards called for the events that were put off, if no other version has had them."""
+        calls: list[Task] = []
+        while self._put_off:
+            event = self._put_off.popleft()
+            event_id = event.id
+            guards = self._topic(self._guards, "both", event.topic)
+            new = [entry for entry in guards if not self._flights.knows(event_id, entry.number)]
+            if new and (self.claims is None or self.claims.take("decide", event_id)):
+                calls += self._begin(_passing(new, event), event, event_id, time.monotonic())
+        if calls:
+            self._threads.run(lambda: _make_all(calls))
 
     # -- calling ------------------------------------------------------------------------------
 
@@ -346,6 +374,15 @@ class HandlerDispatcher:
     def _count(self, what: str) -> None:
         with self._lock:
             self._counts[what] += 1
+
+
+def _make_all(calls: list[Task]) -> None:
+    for call in calls:
+        call(_nothing)
+
+
+def _nothing() -> None:
+    """Nobody waits for this thread."""
 
 
 def _passing(entries: list[Entry], event: Event) -> list[Entry]:

@@ -3,8 +3,8 @@
     found -> coming -> in service -> leaving -> gone
 
 A change is loaded by a new worker beside the one in service, which leaves only when the other is ready; one
-that cannot load changes nothing but what is said. A worker that was condemned by a stuck handler is replaced in
-the same way; one that has died, after a pause. Decides that order. Refuses to know descriptors and clocks:
+that cannot load changes nothing but what is said. A worker that was condemned by a stuck handler is replaced
+in the same way; one that has died, after a pause. Decides that order. Refuses to know descriptors and clocks:
 times are arguments, and processes are started through a function.
 """
 
@@ -74,6 +74,7 @@ class Unit:
         self.settled = False  # whether the first load has come to an end, good or bad
         self._due: float | None = None
         self._share: str | None = None
+        self._is_asked = False  # whether the one in service was told that another one comes
         self._again = False
         self._is_explained = False  # whether the one that is coming has said why it will not come
         self._is_condemned = False
@@ -96,14 +97,15 @@ class Unit:
 
     def load(self, now: float) -> None:
         """Load the file as it is now, beside what is in service."""
-        if self.coming is not None:
+        if self._is_asked:
+            return  # the one in service has been told, and will answer: then it is loaded
+        if self.coming is not None or self._share is not None:
             self._again = True  # what is being loaded may be the old content, or the new one: look again
-        elif self._share is not None:
-            return  # the one in service has been told, and will answer
         elif self.current is None:
             self._begin(now)
         else:
             self._share = tempfile.mkdtemp(prefix="prxbus-change-")
+            self._is_asked = True
             self.current.say({"do": "share", "directory": self._share})
 
     def remove(self, now: float) -> None:
@@ -112,7 +114,7 @@ class Unit:
         if self.coming is not None:
             self.coming.kill("its file is gone")
         if self.current is not None:
-            self._leave(self.current, now, {"do": "retire", "after_ns": 0})
+            self._leave(self.current, now, 0)
             self.current = None
 
     def end(self) -> None:
@@ -138,45 +140,39 @@ class Unit:
     def heard(self, process: Process, message: Mapping[str, Any], now: float) -> None:
         """A process says something."""
         said = message.get("is")
-        if said == "sharing" and process is self.current and self.coming is None:
-            self._begin(now)
-        elif said == "loaded":
-            process.counts = message.get("counts", {})
-        elif said == "ready" and process is self.coming:
-            self._take_over(process, message, now)
-        elif said == "refused" and process is self.coming:
-            self._say_refused(message)
-        elif said == "idle" and process is self.coming:
-            self._say_idle(process, message, now)
-        elif said == "condemned" and process is self.current:
-            self._condemned(message, now)
+        if process is self.coming:
+            if said == "loaded":
+                process.counts = message.get("counts", {})
+            elif said == "ready":
+                self._take_over(process, message, now)
+            elif said == "refused":
+                self._say_refused(message)
+            elif said == "idle":
+                self._say_idle(process, message, now)
+        elif process is self.current:
+            if said == "sharing" and self._is_asked:
+                self._is_asked = False
+                self._begin(now)
+            elif said == "alone":
+                self._forget_sharing(now)
+            elif said == "condemned":
+                self._condemned(message, now)
+        elif said == "retired":
+            self._end_sharing(now)
 
     def ended(self, process: Process, how: str, now: float) -> bool:
         """A process is gone, for the reason ``how``; whether it was expected to end."""
         if process in self.leaving:
             self.leaving.remove(process)
-            self._settle()
+            self._end_sharing(now)
             return True
         if process is self.coming:
             self._has_not_come(how, now)
             return True
-        self.current = None
-        if self.is_gone:
-            return True
-        self._due = self.restarts.ended(now)
-        log.error(
-            "a worker ended by itself and is started again",
-            file=self.unit.path,
-            how=how,
-            again_in_s=round(max(0.0, self._due - now), 2),
-            restarts=self.restarts.count,
-        )
-        if self.coming is not None:
-            self._due = None  # another one comes anyway
-        elif self._share is not None:
-            self._end_sharing()  # it had been told that one would come
-            self._due = now
-        return False
+        self.current, self._is_condemned = None, False
+        if not self.is_gone:
+            self._has_died(how, now)
+        return self.is_gone
 
     # -- parts --------------------------------------------------------------------------------
 
@@ -185,9 +181,9 @@ class Unit:
         try:
             self.coming = self._start(self.unit, self._share, self.restarts.count)
         except OSError as error:
-            self._due = self.restarts.ended(now)
             log.error("a worker cannot be started", file=self.unit.path, error=str(error))
-            self._end_sharing()
+            self._due = self.restarts.ended(now)
+            self._end_sharing(now)
             return
         self.coming.kill_at = now + READY_SECONDS
 
@@ -198,50 +194,69 @@ class Unit:
         process.kill_at = None
         self.counts = process.counts
         self.settled = True
+        self._is_condemned = False
         log.info("handlers are in force", file=self.unit.path, pid=process.pid, **process.counts)
         if before is not None:
-            self._leave(before, now, {"do": "retire", "after_ns": message.get("at_ns", 0)})
+            self._leave(before, now, message.get("at_ns", 0))
+        elif self._share is not None:
+            self._end_sharing(now)
         else:
-            self._settle()
-        self._is_condemned = False
-        if self._again:
-            self._again = False
-            self.load(now)
+            self._load_again(now)
 
-    def _leave(self, process: Process, now: float, order: Mapping[str, Any]) -> None:
-        process.say(order)
+    def _leave(self, process: Process, now: float, after_ns: int) -> None:
+        process.say({"do": "retire", "after_ns": after_ns})
         process.kill_at = now + LEAVE_SECONDS
         self.leaving.append(process)
-
-    def _settle(self) -> None:
-        """Once only one worker is left, it need not claim events any more."""
-        if not self.leaving and self.coming is None:
-            self._end_sharing()
-
-    def _end_sharing(self) -> None:
-        if self._share is not None:
-            if self.current is not None:
-                self.current.say({"do": "alone"})
-            shutil.rmtree(self._share, ignore_errors=True)
-            self._share = None
 
     def _has_not_come(self, how: str, now: float) -> None:
         """The new worker ended before it was ready."""
         is_explained, self._is_explained = self._is_explained, False
         self.coming = None
         self.settled = True
-        self._settle()
-        if self.is_gone:
-            return
-        if not is_explained:
+        if not (is_explained or self.is_gone):
             log.error("handlers could not be loaded", file=self.unit.path, how=how)
-        if self._again:
-            self._again = False
+            if self.current is None or self._is_condemned:
+                self._due = self.restarts.ended(now)  # no bus, no room: perhaps not the file's fault
+        if self._share is not None:
+            self._end_sharing(now)
+        else:
+            self._load_again(now)
+
+    def _has_died(self, how: str, now: float) -> None:
+        """The worker in service has ended by itself, or was killed for not telling of a call."""
+        self._due = self.restarts.ended(now)
+        log.error(
+            "a worker ended by itself and is started again",
+            file=self.unit.path,
+            how=how,
+            again_in_s=round(max(0.0, self._due - now), 2),
+            restarts=self.restarts.count,
+        )
+        if self.coming is not None:
+            self._due = None  # another one comes anyway
+        else:
+            self._is_asked = False
+            self._end_sharing(now)
+
+    def _end_sharing(self, now: float) -> None:
+        """Only one worker is left that takes anything: it says when it needs the claims no more."""
+        if self._share is None or self.coming is not None:
+            return
+        if self.current is not None:
+            self.current.say({"do": "alone"})
+        else:
+            self._forget_sharing(now)
+
+    def _forget_sharing(self, now: float) -> None:
+        if self._share is not None and self.coming is None:
+            shutil.rmtree(self._share, ignore_errors=True)
+            self._share = None
+            self._load_again(now)
+
+    def _load_again(self, now: float) -> None:
+        if self._again and not self.is_gone:
+            self._again, self._due = False, None
             self.load(now)
-        elif not is_explained and (self.current is None or self._is_condemned):
-            self._due = self.restarts.ended(
-                now
-            )  # no bus, no room: perhaps not the file's fault, so once more
 
     def _say_refused(self, message: Mapping[str, Any]) -> None:
         self._is_explained = True
@@ -257,7 +272,7 @@ class Unit:
         process.counts = self.counts = message.get("counts", {})
         log.info("a file has no handlers that watch or decide", file=self.unit.path, **self.counts)
         if self.current is not None:
-            self._leave(self.current, now, {"do": "retire", "after_ns": 0})
+            self._leave(self.current, now, 0)
             self.current = None
 
     def _condemned(self, message: Mapping[str, Any], now: float) -> None:

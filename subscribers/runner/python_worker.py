@@ -114,7 +114,9 @@ class Worker:
                 self._dispatcher.claims = Claims(message["directory"])
                 self._channel.send({"is": "sharing"})
             elif message.get("do") == "alone":
+                self._dispatcher.catch_up()
                 self._dispatcher.claims = None
+                self._channel.send({"is": "alone"})
             elif message.get("do") == "retire":
                 self._retire(message["after_ns"])
                 return
@@ -237,6 +239,8 @@ class Worker:
         deadline = time.monotonic() + seconds
         for lane in self._lanes:
             lane.stop(max(0.0, deadline - time.monotonic()))
+        self._dispatcher.catch_up()
+        self._channel.send({"is": "retired"})
         while self._dispatcher.running > self._caller.stuck and time.monotonic() < deadline:
             pause.wait(0.005)
         for decider in self._deciders.values():
