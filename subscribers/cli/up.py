@@ -27,6 +27,7 @@ from broker.version import __version__
 
 from ..runner.supervisor import Program, StartFailed, Supervisor
 from .librefang_arguments import librefang_arguments, librefang_home, of_home
+from .python_program import named_path, of_handlers, python_program
 from .wasm_program import missing_extra, wasm_program
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--librefang-home",
         metavar="DIR",
         help="run the hooks below this home (hooks/*/HOOK.yaml); default LIBREFANG_HOME, then ~/.librefang",
+    )
+    parser.add_argument(
+        "--handlers",
+        action="append",
+        metavar="PATH",
+        help="call the Python handlers in this file or folder (repeatable)",
     )
     parser.add_argument(
         "--http", type=whole(0), metavar="PORT", help="port of the HTTP API (default 16831; 0: any free one)"
@@ -61,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
     flags = {
         "bus.runtime_dir": options.runtime_dir,
         "log.level": options.log_level,
+        "handlers.path": named_path(options.handlers),
         "librefang.home": options.librefang_home,
         "http.port": options.http,
         "http.enabled": False if options.no_http else None,
@@ -74,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     directory = runtime_directory(settings.bus.runtime_dir)
     configure(settings.log.level)
     home = librefang_home(settings, os.environ)
-    if workspace is None and home is None:
+    if workspace is None and home is None and settings.handlers.path is None:
         print(
             f"prxbus up: no workspace named, so no hooks run; name one with --workspace {_here()}",
             file=sys.stderr,
@@ -167,6 +175,8 @@ def programs(
     if workspace is not None:
         wasm = wasm_program(settings, directory, workspace)
         found += [] if wasm is None else [wasm]
+    handlers = python_program(settings, directory, workspace)
+    found += [] if handlers is None else [handlers]
     if settings.http.enabled:
         found.append(
             Program(
@@ -194,6 +204,9 @@ def _ready_line(
     librefang = {"librefang": shell["librefang"]} if "librefang" in shell else {}
     sandbox = {name: shell[name] for name in ("sandbox", "refusal") if name in shell}
     plugins = {name: said["wasm"][name] for name in ("plugins",) if name in said.get("wasm", {})}
+    python = {
+        name: said["python"][name] for name in ("handlers", "refused") if name in said.get("python", {})
+    }
     http = {name: value for name, value in said.get("http", {}).items() if name.startswith("http")}
     if json:
         line = {
@@ -205,6 +218,7 @@ def _ready_line(
             "hooks": hooks,
             **librefang,
             **plugins,
+            **({} if not python else {"handlers": python["handlers"], "handlers_refused": python["refused"]}),
             **sandbox,
             **http,
         }
@@ -216,6 +230,8 @@ def _ready_line(
     if plugins:
         count = plugins["plugins"]
         of += f", {count} plugin{'' if count == 1 else 's'}"
+    if python:
+        of += of_handlers(**python)
     if sandbox:
         refusal = sandbox["refusal"]
         of += f", in {sandbox['sandbox']}" if refusal is None else f"; no hooks run: {refusal}"

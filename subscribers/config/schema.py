@@ -65,6 +65,26 @@ class Hooks(_Section):
     )
 
 
+class Handlers(_Section):
+    """``[handlers]``: handlers in Python."""
+
+    enabled: bool = _setting(
+        True, "lower", "call those of the workspace, of `path` and of installed packages"
+    )
+    installed: bool = _setting(True, "lower", "call those of installed packages")
+    path: str | None = _setting(
+        None, "never", "more files and folders of handlers, with ':' between them", min_length=1
+    )
+    calls: int = _setting(32, "lower", "calls at once in one file", ge=1, le=1_024)
+    calls_per_handler: int = _setting(8, "lower", "calls at once of one handler", ge=1, le=1_024)
+    queue: int = _setting(
+        1_024, "lower", "calls that may wait in one file; beyond it they are dropped", ge=0, le=1_000_000
+    )
+    drain_seconds: float = _setting(
+        5.0, "lower", "seconds that calls may take to end when the bus stops", ge=0, le=300
+    )
+
+
 class LibreFang(_Section):
     """``[librefang]``: the hooks of a LibreFang home."""
 
@@ -130,6 +150,7 @@ class Settings(_Section):
 
     bus: Bus = Bus()
     hooks: Hooks = Hooks()
+    handlers: Handlers = Handlers()
     librefang: LibreFang = LibreFang()
     http: Http = Http()
     wasm: Wasm = Wasm()
@@ -139,6 +160,7 @@ class Settings(_Section):
 SECTIONS: Final[dict[str, type[_Section]]] = {
     "bus": Bus,
     "hooks": Hooks,
+    "handlers": Handlers,
     "librefang": LibreFang,
     "http": Http,
     "wasm": Wasm,

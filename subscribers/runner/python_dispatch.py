@@ -145,8 +145,8 @@ class HandlerDispatcher:
     """The handlers of one file. Thread-safe.
 
     ``name`` is the file's in reports. ``claims`` is set while another version of the file is in service too.
-    An ask is then decided by the first of those that were asked; guards for events that nobody asks about wait
-    until :meth:`catch_up`, so that an observer never takes an ask's place.
+    An ask is then decided by the first of those that were asked; guards for events that nobody asks about
+    wait until :meth:`catch_up`, so that an observer never takes an ask's place.
     """
 
     def __init__(

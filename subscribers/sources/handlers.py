@@ -2,8 +2,8 @@
 
 A unit is what one worker loads: a file, a folder that is a package (it has an ``__init__.py``), or the entry
 point of an installed package, in the group ``prxbus.handlers``. Files whose names begin with ``_`` or ``.``
-are neighbours that units may import, not units. Refuses to execute anything, and to know whether the workspace
-may be trusted: it was named before it came here.
+are neighbours that units may import, not units. Refuses to execute anything, and to know whether the
+workspace may be trusted: it was named before it came here.
 """
 
 from __future__ import annotations

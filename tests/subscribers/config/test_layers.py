@@ -47,7 +47,7 @@ def test_the_documented_runtime_variable_is_a_setting() -> None:
     [
         ({"hoks": {}}, "unknown_section", "did you mean hooks?"),
         ({"hooks": {"run": 3}}, "unknown_setting", "did you mean hooks.runs?"),
-        ({"zzz": {}}, "unknown_section", "there are bus, hooks, http, wasm, log, transform"),
+        ({"zzz": {}}, "unknown_section", "there are " + ", ".join([*SECTIONS, "transform"])),
         ({"hooks": 3}, "not_a_table", None),
     ],
 )
