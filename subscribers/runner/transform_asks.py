@@ -63,8 +63,8 @@ class Chain(Protocol):
 class Asks:
     """Answers asks, each in a thread of ``pool``.
 
-    ``outcomes`` counts asks: ``replaced``; ``passed``, nobody had a text for it; ``failed``, nor had anybody,
-    and a handler failed; ``unreadable``; ``dropped``, no room; ``cancelled``; ``late``, nobody waits any more.
+    ``outcomes`` counts asks: ``replaced``; ``passed``, nobody had a text; ``failed``, nobody had one and a
+    handler failed; ``unreadable``; ``dropped``, no room; ``cancelled``; ``late``, nobody waited any more.
     ``refusal`` set: nothing is run, for this reason.
     """
 

@@ -28,6 +28,12 @@ from .transform_reports import Who
 COMMAND: Final = "command"
 FUNCTION: Final = "function"
 
+TELL_S: Final = 0.05
+"""Seconds that a worker has to tell that a function's time is over, before it is taken for stuck."""
+
+TELL_SHARE: Final = 0.1
+"""Largest share of a function's time that goes to that."""
+
 
 class Question:
     """A tool's result as handlers are asked about it; what only some need is made when it is needed."""
@@ -172,5 +178,6 @@ class FunctionStep:
 
     def ask(self, question: Question, timeout_s: float) -> Said:
         """Call it once, in a process that can be ended."""
-        call = [self._index, self.who.handler, timeout_s, question.fields, question.payload]
+        own_s = timeout_s - min(TELL_S, timeout_s * TELL_SHARE)
+        call = [self._index, self.who.handler, own_s, question.fields, question.payload]
         return self._pool.call(call, timeout_s)

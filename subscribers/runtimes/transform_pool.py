@@ -127,7 +127,7 @@ class FunctionPool:
             worker = self._take()
             if worker is None:
                 return Fault("not_started", "its process is gone; it is loaded again soon")
-            return self._run(worker, packed, deadline)
+            return self._run(worker, packed, deadline, timeout_s)
         finally:
             self._slots.release()
 
@@ -150,17 +150,14 @@ class FunctionPool:
 
     # -- workers ------------------------------------------------------------------------------
 
-    def _run(self, worker: _Worker, packed: bytes, deadline: float) -> Said:
-        started = time.monotonic()
+    def _run(self, worker: _Worker, packed: bytes, deadline: float, timeout_s: float) -> Said:
         try:
             send(worker.connection, packed, deadline)
             answer, reusable = receive(worker.connection, deadline)
             said = _said(answer)
         except TimeoutError:
             self._condemn(worker)
-            return Fault(
-                "timeout", f"no answer within {time.monotonic() - started:.3g} s; its process was ended"
-            )
+            return Fault("timeout", f"no answer within {timeout_s:.3g} s; its process was ended")
         except (WireClosed, TypeError, ValueError):
             self._condemn(worker)
             return Fault("failed", "its process ended in the middle of the call")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.integration.transform_scene import Scene, scene, transforms, write
+from tests.integration.transform_scene import Scene, listen, scene, transforms, write
 
 
 @pytest.fixture(name="stage")
@@ -52,3 +54,142 @@ def test_a_command_replaces_the_output(stage: Scene) -> None:
         decision = stage.ask("quiet ")
         assert (decision.output, decision.output_by) == ("QUIET git diff", "config.toml:transform[0]")
         assert not stage.ask("quiet", tool="Read").replaced
+
+
+CHAIN = """
+import json
+from subscribers.handlers import transform
+
+@transform
+def passes(event, ctx):
+    event.payload["tool_output"] = event.payload["output"] = "changed in place"
+    event.payload["tool_input"]["command"] = "changed too"
+    return None
+
+@transform
+def breaks(event, ctx):
+    raise ValueError("it holds " + event.payload["tool_output"])
+
+@transform
+def returns_nonsense(event, ctx):
+    return ["a", "list"]
+
+@transform(tools=["Read", "mcp__*"])
+def for_others(event, ctx):
+    return "for others"
+
+@transform(agents=["a2"])
+def for_another_agent(event, ctx):
+    return "for another agent"
+
+@transform
+async def wins(event, ctx):
+    payload = event.payload
+    return json.dumps([payload["tool_output"], payload["tool_input"], event.session_id, ctx.name])
+
+@transform
+def never_runs(event, ctx):
+    ctx.publish("my.fault", {"ran": True})
+    return "never"
+"""
+
+
+def test_the_first_text_wins_and_each_sees_the_original(stage: Scene) -> None:
+    """Passing, failing and filtered handlers change nothing for the one that answers; none runs behind it."""
+    stage.handlers("chain.py", CHAIN)
+    with transforms(stage) as service, listen(stage, "my.fault") as faults:
+        decision = stage.ask("raw")
+        assert decision.output_by == "chain.py:wins"
+        assert json.loads(decision.output) == ["raw", {"command": "git diff"}, "s1", "chain.py:wins"]
+        assert not decision.partial
+        cases: list[tuple[dict[str, Any], str]] = [
+            ({"tool": "Read"}, "for others"),
+            ({"tool": "mcp__github__search"}, "for others"),
+            ({"agent_id": "a2"}, "for another agent"),
+        ]
+        for payload, text in cases:
+            assert stage.ask("raw", **payload).output == text
+        runs = stage.monitor.wait("prx.hooks.run", 2)
+        (record, *_) = stage.monitor.wait("prx.hooks.transform", 4)
+        assert faults.batch(timeout=0) == []
+    assert [(run["hook"], run["status"], run["reason"]) for run in runs] == [
+        ("chain.py:breaks", "failed", "ValueError at chain.py:13"),
+        ("chain.py:returns_nonsense", "failed", "it returned list; it may return a text or None"),
+    ]
+    assert runs[0]["path"] == str(stage.workspace / ".prxbus" / "handlers" / "chain.py")
+    assert (record["passed"], record["skipped"]) == (1, ["chain.py:breaks", "chain.py:returns_nonsense"])
+    assert service.logged("a transform failed and was skipped")
+
+
+def test_nobody_with_a_text_leaves_the_output_as_it_is(stage: Scene) -> None:
+    """Nothing is replaced when all pass, when there is no output, and when every handler failed."""
+    stage.handlers(
+        "quiet.py",
+        "from subscribers.handlers import transform\n"
+        "@transform(tools=['Bash'])\ndef passes(event, ctx): return None\n"
+        "@transform(tools=['Read'])\ndef fails(event, ctx): return 1 / 0\n",
+    )
+    with transforms(stage):
+        passed = stage.ask("raw")
+        assert (passed.replaced, passed.partial) == (False, False)
+        assert not stage.ask(None).replaced
+        failed = stage.ask("raw", tool="Read")
+        assert (failed.replaced, [heard.silence for heard in failed.missing]) == (False, ["failed"])
+
+
+def test_an_output_that_is_no_text_is_seen_as_json(stage: Scene) -> None:
+    """A structured output reaches a handler as compact JSON in tool_output, and as it was in output."""
+    stage.handlers(
+        "look.py",
+        "from subscribers.handlers import transform\n"
+        "@transform\n"
+        "def look(event, ctx): return event.payload['tool_output'] + str(event.payload['output']['a'])\n",
+    )
+    with transforms(stage):
+        assert stage.ask({"a": [1, 2]}).output == '{"a":[1,2]}[1, 2]'
+
+
+def test_the_user_comes_before_the_workspace_and_tables_before_functions(stage: Scene) -> None:
+    """Registration order is the user's tables, the user's files, the workspace's tables, its files."""
+    tell = "[[transform]]\ncommand = ['/bin/sh', '-c', '''echo '{{\"content\": \"{0}\"}}' ''']\ntools = {1}\n"
+    stage.own_tables(tell.format("user table", ["T1"]))
+    stage.tables(tell.format("workspace table", ["T1", "T2", "T3"]))
+    source = (
+        "from subscribers.handlers import transform\n@transform(tools={1})\ndef f(event, ctx): return '{0}'\n"
+    )
+    named = write(stage.workspace.parent / "named" / "b.py", source.format("user file", ["T1", "T2"]))
+    write(stage.workspace.parent / "named" / "a.py", source.format("first by name", ["T0"]))
+    stage.handlers("z.py", source.format("last", ["T1", "T2", "T3", "T4"]))
+    stage.handlers("y.py", source.format("workspace file", ["T1", "T2", "T3", "T4"]))
+    with transforms(stage, "--handlers", str(named.parent)) as service:
+        assert service.said["transforms"] == 6
+        answers = [stage.ask("raw", tool=tool).output for tool in ("T0", "T1", "T2", "T3", "T4")]
+    assert answers == ["first by name", "user table", "user file", "workspace table", "workspace file"]
+
+
+def test_five_megabytes_become_two_hundred_lines(stage: Scene) -> None:
+    """The page's example: a JSON dump of 5 MB goes in whole and comes out as 200 lines."""
+    stage.handlers(
+        "head.py",
+        "from subscribers.handlers import transform\n"
+        "@transform\n"
+        "def head(event, ctx):\n"
+        "    return '\\n'.join(event.payload['tool_output'].split('\\n', 200)[:200])\n",
+    )
+    rows = [{"id": n, "name": f"item {n}", "tags": ["a", "b"]} for n in range(70_000)]
+    dump = json.dumps(rows, indent=1)[:5_000_000]
+    with transforms(stage):
+        decision = stage.ask(dump)
+        (record,) = stage.monitor.wait("prx.hooks.transform", 1)
+    assert decision.output == "\n".join(dump.split("\n")[:200])
+    assert record["before"] == {"bytes": 5_000_000, "sha256": hashlib.sha256(dump.encode()).hexdigest()}
+    assert record["after"]["bytes"] == len(decision.output)
+
+
+def test_a_command_may_take_and_give_five_megabytes(stage: Scene) -> None:
+    """A command reads 5 MB and a replacement as large comes back whole."""
+    stage.tables("[[transform]]\ncommand = ['/bin/cat']\n")
+    text = "".join(f"zeile {n} ä\n" for n in range(360_000))
+    with transforms(stage):
+        decision = stage.ask(text)
+    assert decision.output == text

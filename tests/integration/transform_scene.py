@@ -30,7 +30,7 @@ class Scene(NamedTuple):
     agent: Publisher
     monitor: Monitor
 
-    def ask(self, output: Any, timeout: float = 20.0, **payload: Any) -> Decision:
+    def ask(self, output: Any, timeout: float = 20.0, **payload: object) -> Decision:
         """Ask what is to stand in place of a tool's output."""
         whole = {"tool": "Bash", "arguments": {"command": "git diff"}, "agent_id": "a1", "output": output}
         return self.agent.ask(TOPIC, {**whole, **payload}, timeout=timeout, session_id="s1")
