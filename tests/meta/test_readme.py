@@ -102,7 +102,7 @@ def test_the_commands_of_the_first_minute_work(runtime_dir: Path) -> None:
 
 def test_the_python_of_the_first_minute_works(runtime_dir: Path) -> None:
     """Publisher and subscriber code run as they are written, against a real bus."""
-    publisher, subscriber = blocks("python")
+    publisher, subscriber, *_ = blocks("python")
     with running_broker(runtime_dir) as bus:
         environ = {**os.environ, "PRXBUS_RUNTIME_DIR": bus, "PYTHONUNBUFFERED": "1"}
         listening = subprocess.Popen(
