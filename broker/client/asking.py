@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping
 from time import time_ns
 from typing import Any
 
-import msgpack
 from orjson import loads
 
 from ..protocol.decisions import Constraints, Decision, Revalidate, input_of
-from ..protocol.errors import BusUnreachable, LimitExceeded, RequestRefused
-from ..protocol.events import Claim, payload_header
-from ..protocol.limits import ASK_BYTES, DEPTHS, PAYLOAD_BYTES
+from ..protocol.errors import BusUnreachable, RequestRefused
+from ..protocol.events import Claim
+from ..protocol.limits import DEPTHS
 from .asker import Asker, Lane
 from .context import Cause, current
-from .core.asking import REDACTED, Question, ask_message, check_timeout, read_heard, redacted
+from .core.asking import Question, ask_message, check_timeout, read_heard
 from .core.numbering import Stream
+from .core.question_content import put_content
 from .core.session import HELLO_SECONDS, UNKNOWN_PEER
 from .link import Link
 from .names import KnownNames
@@ -130,19 +130,7 @@ class Asking:
             return question
         if constraints is not None:
             question.forbidden = constraints(question.original)
-        if len(body) > ASK_BYTES:
-            raise LimitExceeded(f"payload of {len(body):,} bytes of JSON; an ask takes at most {ASK_BYTES:,}")
-        if topic == REDACTED:
-            copy = redacted(plain)
-            question.copy = payload_header(len(copy)) + copy
-            question.body = copy
-        if len(body) > PAYLOAD_BYTES:
-            question.claim = self._spool.store(new_publisher().hex(), body)
-            self._claims += 1
-            question.content = bytes(msgpack.packb(question.claim.fields()))
-        else:
-            question.content = payload_header(len(body)) + body
-            question.body = question.body or body
+        put_content(question, body, plain, self._store)
         return question
 
     def pose(self, question: Question, send: Callable[[bytes], object] | None) -> None:
@@ -183,6 +171,11 @@ class Asking:
         """The ask is over: what must not lie about is removed."""
         if question.copy is not None and question.claim is not None:
             self._spool.remove(question.claim)
+
+    def _store(self, body: bytes) -> Claim:
+        claim = self._spool.store(new_publisher().hex(), body)
+        self._claims += 1
+        return claim
 
     def _answers_to(self, question: Question, lane: Lane, deadline: float) -> list[Any]:
         """What was heard; a broker that does not know us (yet) is told who we are and asked again."""

@@ -314,10 +314,12 @@ def _rewrite(
     refused: list[Refusal] = []
     for answer in answers:
         updated = answer.updated_input
-        if updated is None or updated == original:
+        if updated is None:
+            continue
+        keys = [key for key in {**original, **updated} if _differs(key, original, updated)]
+        if not keys:
             continue
         attempt = dict(result)
-        keys = [key for key in {**original, **updated} if _differs(key, original, updated)]
         for key in keys:
             if key in updated:
                 attempt[key] = updated[key]
@@ -326,7 +328,7 @@ def _rewrite(
         reason = None
         if revalidate is not None:
             reason = revalidate(updated)
-            if reason is None and attempt != updated:
+            if reason is None and changed:
                 reason = revalidate(attempt)
         if reason is not None:
             refused.append(Refusal(answer.handler, reason))

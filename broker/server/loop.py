@@ -32,7 +32,7 @@ UNREAD: Final = 256
 """Control messages of one peer that wait to be handled: 256 MB of the largest. Then that peer waits."""
 
 TOGETHER: Final = 16
-"""Control messages whose answers on lanes wait for each other; with more everybody would wait for everybody."""
+"""Control messages whose answers on lanes wait for each other; with more all would wait for all."""
 
 TOGETHER_BYTES: Final = 262_144
 """Bytes of messages that are sent as one."""

@@ -309,3 +309,35 @@ def test_a_batch_that_is_there_is_kept() -> None:
     gathering.offer(stream, 0, NAMES, b"{}", 2, 1)
     gathering.begin(stream, 0, 2)
     assert gathering.offer(stream, 0, NAMES, b"{}", 2, 2) == GATHERED
+
+
+def test_an_event_that_may_wait_joins_what_is_there() -> None:
+    """Even outside of a burst it begins or joins a batch of its channel and depth."""
+    numbering = numbers()
+    gathering, stream = Gathering(), numbering.open("prx.a.b", 0)
+    assert gathering.join(stream, 0, NAMES, b"{}", 2, 1) == ALONE  # not every subscriber reads batches
+    gathering.allowed = True
+    assert gathering.join(stream, 0, NAMES, b"{}", batching.LARGE_BYTES, 1) == ALONE
+    assert gathering.join(stream, 0, NAMES, b"{}", 2, 1) == TURN
+    gathering.begin(stream, 0, 1)
+    assert gathering.join(stream, 0, NAMES, b"{}", 2, 1) == FIRST
+    assert gathering.join(stream, 0, NAMES, b"{}", 2, 2) == GATHERED
+    assert (stream.sequence, stream.first_time) == (2, 1)
+    assert gathering.join(stream, 1, NAMES, b"{}", 2, 3) == TURN
+    assert gathering.join(numbering.open("prx.other.b", 0), 0, NAMES, b"{}", 2, 3) == TURN
+    assert gathering.join(stream, 0, NAMES, b"{}", 2, 2 * batching.AGE_NS) == TURN
+    assert [event.sequence for event in decode_batch(frame_of(gathering))] == [1, 2]
+
+
+def test_what_joins_fills_a_frame_and_no_more() -> None:
+    """A batch has room for 256 events, and for so many bytes."""
+    gathering, stream = deep(numbers())
+    for _ in range(batching.GATHERED_EVENTS):
+        assert gathering.join(stream, 0, NAMES, b"{}", 2, 1) in (FIRST, GATHERED)
+    assert gathering.join(stream, 0, NAMES, b"{}", 2, 1) == TURN
+    gathering.take()
+    gathering.begin(stream, 0, 1)
+    large = b"x" * (batching.LARGE_BYTES - 1)
+    verdicts = [gathering.join(stream, 0, NAMES, large, len(large), 1) for _ in range(10)]
+    assert verdicts[-1] == TURN
+    assert len(frame_of(gathering)) <= FRAME_BYTES
