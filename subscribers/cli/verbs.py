@@ -22,6 +22,12 @@ VERBS: Final[tuple[Verb, ...]] = (
     ),
     deferred("config", "show or check the configuration", f"{_PACKAGE}.config", extra=True),
     deferred(
+        "fire",
+        "put one event to hook files without a bus, and show what each hook did",
+        f"{_PACKAGE}.fire",
+        extra=True,
+    ),
+    deferred(
         "demo",
         "replay a recorded agent session through a bus and its hooks",
         f"{_PACKAGE}.demo",

@@ -109,7 +109,7 @@ class _Explaining:
             name=action.id,
             runtime="shell",
             status=status,
-            topics=(LIFECYCLE + action.event,) if spec is not None or status == "skipped" else (),
+            topics=() if status == "dead" else (LIFECYCLE + action.event,),
             command=command if isinstance(command, str) else None,
             args=tuple(arg for arg in args if isinstance(arg, str)) if isinstance(args, list) else (),
             timeout_s=timeout_s,

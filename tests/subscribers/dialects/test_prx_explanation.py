@@ -123,11 +123,11 @@ def test_a_timeout_that_is_none_is_not_known() -> None:
 def test_what_would_run_is_shown_as_written() -> None:
     """Command and arguments are those of the file; what is no text is left out."""
     (found,) = handlers('{"hooks": {"error": [{"command": "./a", "args": ["-l", 7]}]}}')
-    assert (found.command, found.args, found.topics) == ("./a", ("-l",), ())
+    assert (found.command, found.args, found.topics) == ("./a", ("-l",), ("prx.lifecycle.error",))
     (found,) = handlers('{"hooks": {"error": [{"command": "./a", "args": ["-l"]}]}}')
     assert (found.command, found.args, found.topics) == ("./a", ("-l",), ("prx.lifecycle.error",))
-    (found,) = handlers('{"hooks": {"error": [{"command": 7}]}}')
-    assert found.command is None
+    (found,) = handlers('{"hooks": {"eror": [{"command": 7}]}}')
+    assert (found.command, found.topics) == (None, ())
 
 
 def test_actions_beyond_the_limit_say_so() -> None:

@@ -1,0 +1,114 @@
+"""``prxbus fire``: one event put to the handlers of a file or folder, without a bus.
+
+Decides which event and payload that is, and the exit code. Hooks run only of what was named: a workspace's
+code is somebody else's code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+
+from broker.cli.exits import DONE, FAILED, REFUSED, UsageError
+from broker.cli.options import add_json
+from broker.cli.printing import emit, emit_json, note
+from broker.cli.terminal import columns, in_colour, is_terminal
+
+from .check import add_dialect
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``fire``."""
+    parser.add_argument(
+        "event",
+        metavar="EVENT",
+        help="its name, its topic, or what another system calls it, such as agent:end or PreToolUse",
+    )
+    parser.add_argument(
+        "payload",
+        metavar="JSON",
+        nargs="?",
+        help="a JSON object; - reads it from standard input, @FILE from a file (default: a sample)",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="PATH",
+        action="append",
+        help="the file or folder whose handlers run; may stand many times (default, for a dry run only: "
+        "the current directory)",
+    )
+    add_dialect(parser)
+    parser.add_argument("--session", metavar="S", help="id of the agent session that the event belongs to")
+    parser.add_argument("--dry-run", action="store_true", help="say what would run, and start nothing")
+    add_json(parser, "what came of it")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fire; returns 1 when a handler failed, 4 when the decision is a denial."""
+    from broker.cli.pub import parse_object, read_payload
+    from broker.places import runtime_directory
+    from broker.protocol.catalogue import check
+
+    from ..dialects.event_names import UnknownEvent, named
+    from ..hooks.firing import document
+    from ..http import samples
+    from ..runner.fire import event_of, fire
+    from ..runner.inspection import explained, world
+
+    if options.config is None and not options.dry_run:
+        raise UsageError(
+            "hooks run only of what is named: name it with --config PATH (the current directory: "
+            "--config .), or look with --dry-run"
+        )
+    try:
+        found = named(options.event, options.dialect)
+    except UnknownEvent as error:
+        raise UsageError(str(error)) from None
+    is_sample = options.payload is None
+    content = _sample(found.topic) if is_sample else read_payload(options.payload).strip()
+    check(found.topic, parse_object(content))
+    session = options.session or (samples.SESSION_ID if is_sample else None)
+    here = world(os.environ)
+    firing = fire(
+        event_of(found.topic, content, session),
+        explained(options.config or (), options.dialect, here),
+        here,
+        runtime_directory(options.runtime_dir),
+        is_sample=is_sample,
+        is_dry=options.dry_run,
+    )
+    if options.json:
+        emit_json(document(firing))
+    else:
+        from .explanation_lines import ExplanationLines
+        from .firing_lines import FiringLines
+
+        wide = columns(os.environ) if is_terminal(sys.stdout) else None
+        lines = ExplanationLines(wide, os.getcwd(), colour=in_colour(sys.stdout, os.environ))
+        emit("\n".join(FiringLines(lines).report(firing)))
+    if not any(fired.matched for file in firing.files for fired in file.fired):
+        meant = "" if found.meant is None else f"; did you mean {found.meant}?"
+        note("fire", f"no handler is for {found.topic}{meant}", as_json=options.json, code="nothing")
+    status = FAILED if firing.has_failed else DONE
+    return _leave(REFUSED if firing.decision.denied else status)
+
+
+def _sample(topic: str) -> bytes:
+    import orjson
+
+    from broker.protocol.topics import LIFECYCLE
+
+    from ..http.samples import sample
+
+    return orjson.dumps(sample(topic.removeprefix(LIFECYCLE)))
+
+
+def _leave(status: int) -> int:
+    """The exit code; where a plugin's call is stuck in the host, the end of this process."""
+    wasm = sys.modules.get("subscribers.runner.fire_wasm")
+    if wasm is not None and any(thread.name == wasm.CALL_THREAD for thread in threading.enumerate()):
+        sys.stdout.flush()
+        os._exit(status)
+    return status

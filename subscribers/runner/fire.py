@@ -1,0 +1,111 @@
+"""One event put to the handlers of some files, without a bus: matched, run, and their decisions merged.
+
+It decides the order of things. How a handler of each kind is run is in the modules beside this one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from broker.protocol.decisions import Heard, input_of, merge
+from broker.protocol.events import PUBLISHER_BYTES, Event
+
+from ..hooks.explanation import ExplainedFile
+from ..hooks.firing import Fired, FiredFile, Firing, match
+from ..hooks.outcome import Outcome
+from ..sources.inspect_files import World
+
+SOURCE: Final = "prxbus fire"
+
+
+def event_of(topic: str, payload: bytes, session_id: str | None) -> Event:
+    """An event as if an agent had published it now."""
+    return Event(topic, 0, os.urandom(PUBLISHER_BYTES), 1, time.time_ns(), session_id, SOURCE, None, payload)
+
+
+def fire(
+    event: Event,
+    files: Sequence[ExplainedFile],
+    here: World,
+    runtime_dir: str,
+    *,
+    is_sample: bool = False,
+    is_dry: bool = False,
+) -> Firing:
+    """Put ``event`` to the handlers of ``files`` and wait until all are done. ``is_dry``: none is run."""
+    found = [FiredFile(file, match(file.explained.handlers, event.topic)) for file in files]
+    if not is_dry:
+        found = [replace(file, fired=tuple(map(_cannot_start, file.fired))) for file in found]
+        found = _run_commands(found, event, here, runtime_dir)
+        found = [_call_plugin(file, event, here) for file in found]
+    return Firing(
+        event.topic,
+        event.session_id,
+        event.payload,
+        is_sample,
+        is_dry,
+        tuple(found),
+        merge(_heard(found), input_of(event.payload)),
+    )
+
+
+def _cannot_start(fired: Fired) -> Fired:
+    """A handler that the event is for and that cannot run has an outcome too."""
+    if not fired.is_broken:
+        return fired
+    return replace(fired, outcome=Outcome.not_started(fired.reason or fired.handler.status))
+
+
+def _run_commands(files: list[FiredFile], event: Event, here: World, runtime_dir: str) -> list[FiredFile]:
+    wanted = [
+        (fired.handler.spec, file.file.workspace, here.configured(file.file.workspace).settings.hooks)
+        for file in files
+        for fired in file.fired
+        if fired.reason is None and fired.handler.spec is not None
+    ]
+    if not wanted:
+        return files
+    from .fire_shell import ShellRuns
+
+    with ShellRuns(runtime_dir, here.prxbus_folder) as runs:
+        outcomes = iter(runs.run(wanted, event))
+
+    def with_outcome(fired: Fired) -> Fired:
+        is_command = fired.reason is None and fired.handler.spec is not None
+        return replace(fired, outcome=next(outcomes)) if is_command else fired
+
+    return [replace(file, fired=tuple(map(with_outcome, file.fired))) for file in files]
+
+
+def _call_plugin(file: FiredFile, event: Event, here: World) -> FiredFile:
+    if not any(fired.reason is None and fired.handler.runtime == "wasm" for fired in file.fired):
+        return file
+    from .fire_wasm import call
+
+    workspace = file.file.workspace
+    outcome, published = call(file.file.path, workspace, event, here.configured(workspace).settings.wasm)
+
+    def with_outcome(fired: Fired) -> Fired:
+        is_called = fired.reason is None and fired.handler.runtime == "wasm"
+        return replace(fired, outcome=outcome, published=published) if is_called else fired
+
+    return replace(file, fired=tuple(map(with_outcome, file.fired)))
+
+
+def _heard(files: Sequence[FiredFile]) -> list[Heard]:
+    """The files whose handlers decide, as deciders of an ask."""
+    return [
+        Heard(
+            file.file.path,
+            "open",
+            None,
+            sum(fired.outcome.duration_s for fired in file.fired if fired.outcome is not None),
+            tuple(fired.answer for fired in file.fired if fired.answer is not None),
+        )
+        for file in files
+        if any(fired.answer is not None for fired in file.fired)
+    ]

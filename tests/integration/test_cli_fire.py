@@ -1,0 +1,182 @@
+"""``prxbus fire`` as a user runs it: an event put to real hooks without a bus, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.command import COMMAND, Ran, environment, prxbus
+from tests.integration.waiting import until
+
+pytestmark = pytest.mark.timeout(180)
+
+QUIET = {"PRXBUS_CONFIG_DIR": "/nowhere", "HOME": "/nowhere"}
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def fire(*arguments: str | Path, stdin: bytes = b"", **env: str) -> Ran:
+    """Run the verb without anybody's configuration."""
+    return prxbus("fire", *map(str, arguments), stdin=stdin, env={**QUIET, **env})
+
+
+def fired(*arguments: str | Path, stdin: bytes = b"") -> dict[str, Any]:
+    """What it prints as JSON."""
+    document = json.loads(fire(*arguments, "--json", stdin=stdin).stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+def handlers(document: dict[str, Any]) -> dict[str, Any]:
+    """The handlers of all files by name."""
+    return {handler["name"]: handler for file in document["files"] for handler in file["handlers"]}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace with hooks that print, fail, wait, and are for another event."""
+    scripts = {
+        "print.sh": 'echo "$ZERO_HOOK_EVENT $ZERO_HOOK_SESSION"; echo "$ZERO_HOOK_PAYLOAD"; echo oops >&2',
+        "fail.sh": "exit 7",
+        "wait.sh": f"echo $$ > {tmp_path}/pid; sleep 60",
+    }
+    for name, text in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    hooks = {
+        "tool_call": [{"command": "./print.sh"}],
+        "error": [{"command": "./fail.sh"}, {"command": "./none"}, {"command": "x", "enabled": False}],
+        "agent_end": [{"command": "./wait.sh", "timeout_ms": 200}],
+        "agent_start": [{"command": "./wait.sh"}],
+    }
+    (tmp_path / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+    return tmp_path
+
+
+def test_a_hook_runs_as_it_would_for_an_event_of_a_bus(workspace: Path) -> None:
+    """The matching hook gets the payload; the others say which event they are for; nothing failed."""
+    document = fired("tool_call", '{"tool": "Bash"}', "--session", "s1", "--config", workspace)
+    found = handlers(document)
+    run = found["tool_call#0"]["run"]
+    first, second = run["stdout"].splitlines()
+    assert first == "tool_call s1"
+    assert json.loads(second)["payload"]["tool"] == "Bash"
+    assert (run["status"], run["exit_code"], run["stderr"]) == ("ok", 0, "oops\n")
+    assert 0 < run["duration_ms"] < 60_000
+    assert found["error#0"] | {"matched": False, "run": None} == found["error#0"]
+    assert found["error#0"]["reason"] == "it is for prx.lifecycle.error"
+    assert document["decision"]["verdict"] == "none"
+    assert fire("tool_call", "--config", workspace).returncode == 0
+
+
+def test_a_failure_exits_with_1_and_is_told(workspace: Path) -> None:
+    """An exit code, a missing program and a hook that is turned off are each told as what they are."""
+    done = fire("error", "--config", workspace)
+    assert done.returncode == 1
+    assert "failed   error#0  ./fail.sh\n           failed, exit 7, " in done.stdout
+    assert "dead     error#1  ./none\n" in done.stdout
+    assert "skipped  error#2  x\n" in done.stdout
+    assert done.stdout.endswith("handlers: 3 matched of 6, 1 ran, 2 failed\n")
+
+
+def test_a_hook_that_takes_too_long_is_ended(workspace: Path) -> None:
+    """Its timeout counts, and nothing of it is left."""
+    found = handlers(fired("agent_end", "--config", workspace))
+    assert found["agent_end#0"]["run"]["status"] == "timeout"
+    pid = int((workspace / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_dry_run_starts_nothing(workspace: Path) -> None:
+    """What would run is told, also of a folder that nobody named, and no hook has run."""
+    document = fired("agent_start", "--dry-run", "--config", workspace)
+    found = handlers(document)["agent_start#0"]
+    assert (found["matched"], found["reason"], found["run"]) == (True, None, None)
+    done = fire("error", "--dry-run", "--config", workspace)
+    assert done.returncode == 0
+    assert "would    error#0  ./fail.sh\n           would run " in done.stdout
+    assert "a dry run: nothing was started, 1 cannot run" in done.stdout
+    assert not (workspace / "pid").exists()
+    env = environment(QUIET)
+    command = [COMMAND, "fire", "tool_call", "--dry-run"]
+    done = subprocess.run(
+        command, cwd=workspace, env=env, capture_output=True, text=True, timeout=100, check=True
+    )
+    assert "would    tool_call#0" in done.stdout
+
+
+def test_nothing_runs_of_what_was_not_named(workspace: Path) -> None:
+    """Without --config the current directory's hooks are somebody else's: wrong usage, and none has run."""
+    env = environment(QUIET)
+    done = subprocess.run(
+        [COMMAND, "fire", "agent_start"], cwd=workspace, env=env, capture_output=True, text=True, timeout=100,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "--config ." in done.stderr
+    assert not (workspace / "pid").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["tool_call", "prx.lifecycle.tool_call", "PostToolUse", "tool.execute.after"]
+)
+def test_an_event_has_many_names(workspace: Path, name: str) -> None:
+    """Whatever an event is called, the hook for it runs, with a sample that an agent could have sent."""
+    document = fired(name, "--config", workspace)
+    assert document["sample"] is True
+    assert document["payload"] == {"tool": "Bash", "success": True, "output": "README.md"}
+    assert handlers(document)["tool_call#0"]["run"]["status"] == "ok"
+
+
+def test_wrong_usage_says_what_was_meant(workspace: Path) -> None:
+    """A mistyped event, a payload that is no JSON and one with a wrong type are refused; nothing runs."""
+    done = fire("agent_strat", "--config", workspace)
+    assert (done.returncode, "did you mean agent_start?" in done.stderr) == (2, True)
+    done = fire("agent_start", "{", "--config", workspace)
+    assert (done.returncode, "line 1" in done.stderr) == (4, True)
+    done = fire("agent_end", '{"success": 3}', "--config", workspace)
+    assert (done.returncode, "payload.success" in done.stderr) == (4, True)
+    done = fire("prx.lifecycle.agent_strat", "--config", workspace)
+    assert (done.returncode, "did you mean agent_start?" in done.stderr) == (0, True)
+    assert not (workspace / "pid").exists()
+
+
+def test_a_payload_may_come_from_a_file_or_a_pipe(workspace: Path) -> None:
+    """@FILE and - are read as by prxbus pub."""
+    (workspace / "event.json").write_text('{"tool": "Read"}')
+    for source, stdin in ((f"@{workspace}/event.json", b""), ("-", b'{"tool": "Read"}')):
+        document = fired("tool_call", source, "--config", workspace, stdin=stdin)
+        assert (document["payload"], document["sample"]) == ({"tool": "Read"}, False)
+        assert '"tool":"Read"' in handlers(document)["tool_call#0"]["run"]["stdout"].replace(" ", "")
+
+
+def test_an_interrupt_ends_what_runs(workspace: Path) -> None:
+    """After SIGINT the command ends with 130, and the hook that was running is gone."""
+    command = [COMMAND, "fire", "agent_start", "--config", str(workspace)]
+    with subprocess.Popen(command, env=environment(QUIET), stdout=subprocess.DEVNULL) as child:
+        until(
+            lambda: (workspace / "pid").exists() and (workspace / "pid").read_text().endswith("\n"),
+            "the hook",
+        )
+        pid = int((workspace / "pid").read_text())
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+    until(lambda: not Path(f"/proc/{pid}").exists(), "the hook's end")
+
+
+def test_a_plugin_is_called_without_a_bus(tmp_path: Path) -> None:
+    """The example plugin is called once for an event, and what it logs is seen."""
+    pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
+    shutil.copytree(EXAMPLES / "plugins" / "error-watch", tmp_path / "plugins" / "error-watch")
+    cache = {"PRXBUS_WASM_CACHE_DIR": str(tmp_path / "cache")}
+    done = fire("error", '{"message": "no room"}', "--config", tmp_path, "--json", **cache)
+    (handler,) = handlers(json.loads(done.stdout)).values()
+    assert (handler["run"]["status"], handler["matched"]) == ("ok", True)
+    assert "no room" in done.stderr
+    done = fire("error", "--config", tmp_path, PRXBUS_WASM_ENABLED="false", **cache)
+    assert (done.returncode, "skipped  plugin:error-watch" in done.stdout) == (0, True)
