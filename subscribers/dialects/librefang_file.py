@@ -10,12 +10,11 @@ import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
-from broker.protocol.topics import LIFECYCLE
-
 from ..hooks.diagnostics import Diagnostic, quote
 from ..hooks.spec import HookSpec
 from . import librefang_rules as rules
 from .base import ParsedFile
+from .librefang_events import meaning
 from .librefang_yaml import BYTE_ORDER_MARK, Node, YamlRefused, read_yaml
 from .nearest import nearest
 
@@ -66,14 +65,6 @@ def _catalogue() -> Collection[str]:
     return EVENTS
 
 
-def _foreign(name: str) -> str | None:
-    """The canonical event that another dialect calls so."""
-    from broker.protocol.projections import DIALECT_EVENTS
-
-    natives = (pair for names in DIALECT_EVENTS.values() for pair in names.items())
-    return next((canonical for canonical, native in natives if native == name), None)
-
-
 class _Reading:
     """One file being read: what was found so far."""
 
@@ -114,7 +105,7 @@ class _Reading:
         if errors or not chosen:
             return self.result(())
         if name is not None and not name.strip():
-            folder = PurePosixPath(self.path).parent.name
+            folder = PurePosixPath(self.path).parent.name or rules.NAME
             message = f"the name is empty: the hook is called {quote(folder)}"
             self.say("empty_name", self.values["name"], "name", message, "give it a name")
             name = folder
@@ -235,7 +226,10 @@ class _Reading:
                 message = f"{quote(name)} stands twice: the hook runs once for each event"
                 self.say("repeated_event", item, field, message, "remove one of them")
             seen.add(name)
-            for event in self.events_of(name, item, field):
+            found = meaning(name, self.events, searches=not self.full)
+            if found.code is not None:
+                self.say(found.code, item, field, found.message, found.hint)
+            for event in found.events:
                 chosen.setdefault(event, (index, item))
         return chosen
 
@@ -248,48 +242,6 @@ class _Reading:
                 self.say("wrong_type", item, field, message, f"write {key.text}:{value.text}"[:80])
                 return None
         return self.text(item, field)
-
-    def events_of(self, name: str, item: Node, field: str) -> Collection[str]:
-        """The canonical events that a name or pattern stands for; none when a remark says why."""
-        if name in rules.EVENTS:
-            return (rules.EVENTS[name],)
-        if name in rules.PATTERNS:
-            return rules.PATTERNS[name]
-        if name in rules.TRANSFORM_EVENTS:
-            message = f"{name} rewrites a tool's result, which a HOOK.yaml cannot do: it never fires here"
-            hint = "write a [[transform]] command or a @transform function instead"
-            self.say("transform_event", item, field, message, hint)
-        elif rules.PATTERN_CHARACTERS.intersection(name):
-            message = f"{quote(name)} is no pattern of LibreFang"
-            self.say("unsupported_pattern", item, field, message, self.pattern_hint(name))
-        elif name in self.events:
-            native = rules.native(name)
-            message = f"{name} is a name of prxbus (prxbus extension): LibreFang itself never runs this hook"
-            other = None if native is None else f"LibreFang calls it {native}"
-            self.say("extension_event", item, field, message, other)
-            return (name,)
-        else:
-            message = f"there is no event {quote(name)}"
-            self.say("unknown_event", item, field, message, self.event_hint(name))
-        return ()
-
-    def pattern_hint(self, name: str) -> str:
-        """What to write instead of another glob."""
-        meant = [event for event in rules.EVENTS if name.endswith("*") and event.startswith(name[:-1])]
-        known = f"the patterns are {', '.join(rules.PATTERNS)}"
-        return f"write {', '.join(meant)}; {known}" if meant else f"{known}; name each event otherwise"
-
-    def event_hint(self, name: str) -> str:
-        """The name that was probably meant."""
-        foreign = _foreign(name)
-        if foreign is not None and (native := rules.native(foreign)) is not None:
-            return f"LibreFang calls it {native}"
-        if foreign in self.events:
-            return f"prxbus calls it {foreign}"
-        ours = set(self.events).difference(rules.EVENTS.values(), rules.TRANSFORM_EVENTS)
-        known = (*sorted(ours), *rules.EVENTS)
-        near = None if self.full else nearest(name.removeprefix(LIFECYCLE), known)
-        return f"the events are {', '.join(rules.EVENTS)}" if near is None else f"did you mean {near}?"
 
     def items(self, name: str) -> list[Node]:
         """The entries of a list; a remark, and none, when it is something else."""

@@ -28,12 +28,12 @@ def resolve(spec: HookSpec, search_path: str | None = None) -> Resolved | Unreso
         return Unresolved("missing_cwd", "cwd", f"the folder {quote(folder)} is gone", "rescan with SIGHUP")
     if search_path is None:
         search_path = os.environ.get("PATH", _DEFAULT_PATH)
-    whole = os.path.join(folder, spec.command)  # an absolute path stands for itself
+    whole = _path(folder, spec.command)
     if _is_there(whole):
         return _fault(whole) or Resolved(whole, folder)
     words = spec.command.split() if spec.splits_command else [spec.command]
     if len(words) > 1:
-        first = os.path.join(folder, words[0])
+        first = _path(folder, words[0])
         if _is_there(first):
             return _fault(first) or Resolved(first, folder, tuple(words[1:]))
     if words and "/" not in words[0]:
@@ -58,6 +58,13 @@ def check(specs: Iterable[HookSpec], search_path: str | None = None) -> tuple[Di
             hint = "write its absolute path if that is meant"
             found.append(Diagnostic("info", "command_on_path", *place, answer.notice, hint))
     return tuple(found)
+
+
+def _path(folder: str, written: str) -> str:
+    """Where a command lies that is written so; an absolute path stands for itself."""
+    if written.startswith("./"):
+        written = written[2:].lstrip("/")
+    return os.path.join(folder, written)
 
 
 def _is_there(path: str) -> bool:
@@ -93,6 +100,6 @@ def _missing(words: list[str], folder: str) -> Unresolved:
     if os.path.isabs(words[0]):
         where = "there"
     hint = "create it and run chmod +x on it, or correct the path"
-    if os.path.isdir(os.path.join(folder, words[0])):
+    if os.path.isdir(_path(folder, words[0])):
         hint = "this is a folder: name the executable file in it"
     return Unresolved("missing_command", "command", f"no {quote(words[0])} {where}", hint)
