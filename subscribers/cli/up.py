@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,12 @@ from broker.version import __version__
 from ..runner.supervisor import Program, StartFailed, Supervisor
 from .librefang_arguments import librefang_arguments, librefang_home, of_home
 from .python_program import named_path, of_handlers, python_program
+from .transform_program import of_transforms, transform_program
 from .wasm_program import missing_extra, wasm_program
 
 if TYPE_CHECKING:
     from ..config.schema import Settings
+    from ..config.transforms import Transform
 
 log = get_logger("prxbus.up")
 
@@ -96,7 +98,8 @@ def run(options: argparse.Namespace) -> int:
         _publish_startup(directory)
 
     try:
-        Supervisor(programs(settings, directory, workspace, home), ready, environ).run()
+        running = programs(settings, directory, workspace, home, configured.transforms)
+        Supervisor(running, ready, environ).run()
     except StartFailed as failure:
         told = str(failure)
         if failure.name == "broker" and failure.exit_code == REFUSED:
@@ -129,11 +132,15 @@ def _here() -> str:
 
 
 def programs(
-    settings: Settings, directory: str, workspace: str | None, home: str | None = None
+    settings: Settings,
+    directory: str,
+    workspace: str | None,
+    home: str | None = None,
+    transforms: Sequence[Transform] = (),
 ) -> list[Program]:
     """The processes of a bus: the broker, those for hooks and plugins, and the HTTP API.
 
-    ``home``: the LibreFang home whose hooks run, or None.
+    ``home``: the LibreFang home whose hooks run, or None. ``transforms``: the configured ones.
     """
     python = (sys.executable, "-P", "-m")
     level = ("--log-level", settings.log.level)
@@ -177,6 +184,8 @@ def programs(
         found += [] if wasm is None else [wasm]
     handlers = python_program(settings, directory, workspace)
     found += [] if handlers is None else [handlers]
+    transform = transform_program(settings, directory, workspace, transforms, sandbox)
+    found += [] if transform is None else [transform]
     if settings.http.enabled:
         found.append(
             Program(
@@ -207,6 +216,7 @@ def _ready_line(
     python = {
         name: said["python"][name] for name in ("handlers", "refused") if name in said.get("python", {})
     }
+    transform = said.get("transform", {}).get("transforms")
     http = {name: value for name, value in said.get("http", {}).items() if name.startswith("http")}
     if json:
         line = {
@@ -219,6 +229,7 @@ def _ready_line(
             **librefang,
             **plugins,
             **({} if not python else {"handlers": python["handlers"], "handlers_refused": python["refused"]}),
+            **({} if transform is None else {"transforms": transform}),
             **sandbox,
             **http,
         }
@@ -232,6 +243,8 @@ def _ready_line(
         of += f", {count} plugin{'' if count == 1 else 's'}"
     if python:
         of += of_handlers(**python)
+    if transform is not None:
+        of += of_transforms(transform)
     if sandbox:
         refusal = sandbox["refusal"]
         of += f", in {sandbox['sandbox']}" if refusal is None else f"; no hooks run: {refusal}"

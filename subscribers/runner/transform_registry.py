@@ -1,8 +1,8 @@
 """The chain in force: which handlers there are now, from the configuration and the files of handlers.
 
-In this order: tables of the user's configuration, functions of packages and of what ``--handlers`` names,
-tables of the workspace's configuration, functions of the workspace's own files; within a file as they stand
-there. So nothing of a workspace comes in front of what the user has set up.
+In this order: tables of the user's configuration, functions of what ``--handlers`` names and of installed
+packages, tables of the workspace's configuration, functions of the workspace's own files; within a file as
+they stand there. So nothing of a workspace comes in front of what the user has set up.
 
 Decides what a change on disk changes: one file is loaded anew, all others go on; what cannot be used leaves
 the last good version in force and is said once. An ask under way keeps the handlers that it began with.
@@ -24,8 +24,8 @@ from ..config.transforms import KEY, Transform
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.transform_chain import Handler
 from ..runtimes.transform_pool import FunctionPool, LoadFailed
-from ..sources import transform_files
-from ..sources.transform_files import Place
+from ..sources.handlers import HandlerUnit, Origin, looks
+from ..sources.transform_files import may_transform
 from .transform_reports import Who
 from .transform_steps import FUNCTION, FunctionStep, Step
 
@@ -34,7 +34,10 @@ LOOK_S: Final = 0.25
 
 log = get_logger("subscribers.transform")
 
-OpenPool = Callable[[Place], FunctionPool]
+USERS: Final[tuple[Origin, ...]] = ("named", "installed")
+WORKSPACES: Final[tuple[Origin, ...]] = ("workspace",)
+
+OpenPool = Callable[[HandlerUnit], FunctionPool]
 """Starts the processes of one file. Raises LoadFailed."""
 MakeHandler = Callable[[Transform], Handler[Step]]
 Look = tuple[tuple[str, Any], ...]
@@ -44,7 +47,7 @@ Look = tuple[tuple[str, Any], ...]
 class _File:
     """One file of handlers. ``handlers`` and ``pool`` are of the last good load, ``seen`` of the last one."""
 
-    place: Place
+    unit: HandlerUnit
     handlers: tuple[Handler[Step], ...] = ()
     pool: FunctionPool | None = None
     files: tuple[str, ...] = ()
@@ -67,14 +70,13 @@ class Registry:
         self,
         environ: Mapping[str, str],
         workspace: str | None,
-        named: Sequence[str],
+        units: Callable[[], Sequence[HandlerUnit]],
         open_pool: OpenPool,
         make_handler: MakeHandler,
     ) -> None:
         self._environ = environ
         self._workspace = workspace
-        self._named = tuple(named)
-        self._packages = transform_files.of_packages()
+        self._units = units
         self._open_pool = open_pool
         self._make_handler = make_handler
         self._configs = [config_files.user_file(environ)]
@@ -82,7 +84,7 @@ class Registry:
             self._configs.append(config_files.workspace_file(workspace))
         self._tables: dict[str, tuple[Transform, ...]] = dict.fromkeys(self._configs, ())
         self._config_seen: Look = ()
-        self._files: dict[Place, _File] = {}
+        self._files: dict[HandlerUnit, _File] = {}
         self._loading = threading.Lock()
         self._lock = threading.Lock()  # over what is below
         self._now = _InForce()
@@ -131,20 +133,19 @@ class Registry:
         """Look at everything and put in force what can be used. ``again``: also what looks unchanged."""
         with self._loading:
             changed = self._load_tables(again=again)
-            users = [*self._packages, *transform_files.of_paths(self._named)]
-            theirs = [] if self._workspace is None else transform_files.of_workspace(self._workspace)
-            theirs = [place for place in theirs if place not in users]
-            for place in self._files.keys() - {*users, *theirs}:
-                changed |= bool(self._files.pop(place).handlers)
-            for place in (*users, *theirs):
-                changed |= self._load_file(place, again=again)
+            units = self._units()
+            for unit in self._files.keys() - set(units):
+                changed |= bool(self._files.pop(unit).handlers)
+            for unit in units:
+                changed |= self._load_file(unit, again=again)
+            self._files = {unit: self._files[unit] for unit in units}
             if changed:
-                self._put_in_force(users, theirs)
+                self._put_in_force()
 
     # -- loading ------------------------------------------------------------------------------
 
     def _load_tables(self, *, again: bool) -> bool:
-        look = transform_files.look(self._configs)
+        look = looks(self._configs)
         if look == self._config_seen and not again:
             return False
         self._config_seen = look
@@ -161,24 +162,24 @@ class Registry:
                 self._tables[path], changed = tables, True
         return changed
 
-    def _load_file(self, place: Place, *, again: bool) -> bool:
+    def _load_file(self, unit: HandlerUnit, *, again: bool) -> bool:
         """Load a file if it looks different than before; whether its handlers changed."""
-        file = self._files.setdefault(place, _File(place))
+        file = self._files.setdefault(unit, _File(unit))
         is_alive = file.pool is None or file.pool.alive
         look = self._look(file)
         if look == file.seen and is_alive and not again:
             return False
-        if place.kind == "file" and not transform_files.mentions_transform(place.place):
+        if not may_transform(unit):
             file.seen, file.files = look, ()
             return self._replace(file, (), None)
         said: dict[str, Any] = {}
         pool = None
         try:
-            pool = self._open_pool(place)
+            pool = self._open_pool(unit)
             said = pool.said
             error = None if said["error"] is None else Diagnostic("error", *_fault(said["error"]))
         except LoadFailed as failure:
-            error = Diagnostic("error", "cannot_load", place.place, None, None, None, str(failure), None)
+            error = Diagnostic("error", "cannot_load", unit.path, None, None, None, str(failure), None)
         file.files = tuple(said.get("files", file.files))
         file.seen = self._look(file)
         if error is not None or pool is None:
@@ -187,7 +188,7 @@ class Registry:
             pool.close()
             return self._replace(file, (), None)
         pool.warm_up()
-        return self._replace(file, tuple(_function_handlers(place, pool, said["handlers"])), pool)
+        return self._replace(file, tuple(_function_handlers(unit, pool, said["handlers"])), pool)
 
     def _cannot_use(self, file: _File, pool: FunctionPool | None, error: Diagnostic | None) -> bool:
         """Keep the last good version, unless its processes are gone too; whether the handlers changed."""
@@ -197,7 +198,7 @@ class Registry:
             log.error(error.render())
         if not file.handlers:
             return False
-        facts = {"path": file.place.place, "handlers": [handler.name for handler in file.handlers]}
+        facts = {"path": file.unit.path, "handlers": [handler.name for handler in file.handlers]}
         if file.pool is not None and file.pool.alive:
             log.error("the last good transforms of a file stay in force", **facts)
             return False
@@ -210,15 +211,16 @@ class Registry:
         return changed
 
     def _look(self, file: _File) -> Look:
-        own = () if file.place.kind == "entry_point" else (file.place.place,)
-        return transform_files.look(dict.fromkeys((*own, *file.files)))
+        own = () if file.unit.entry_point is not None else (file.unit.path,)
+        return looks((*own, *file.files))
 
-    def _put_in_force(self, users: Sequence[Place], theirs: Sequence[Place]) -> None:
+    def _put_in_force(self) -> None:
         handlers: list[Handler[Step]] = []
-        for path, places in zip(self._configs, (users, theirs), strict=False):
+        for path, origins in zip(self._configs, (USERS, WORKSPACES), strict=False):
             handlers += map(self._make_handler, self._tables[path])
-            for place in places:
-                handlers += self._files[place].handlers
+            for origin in origins:
+                for file in self._files.values():
+                    handlers += file.handlers if file.unit.origin == origin else ()
         pools = tuple(file.pool for file in self._files.values() if file.pool is not None)
         with self._lock:
             self._old.append(self._now)
@@ -256,11 +258,9 @@ class Registry:
 
     def _whole_look(self) -> Look:
         """What everything that counts looks like, also which files there are."""
-        places = transform_files.of_paths(self._named)
-        if self._workspace is not None:
-            places += transform_files.of_workspace(self._workspace)
+        own = [unit.path for unit in self._units() if unit.entry_point is None]
         members = [path for file in list(self._files.values()) for path in file.files]
-        return transform_files.look(dict.fromkeys([*self._configs, *(p.place for p in places), *members]))
+        return looks([*self._configs, *own, *members])
 
 
 def _is_ours(fault: Diagnostic) -> bool:
@@ -273,8 +273,10 @@ def _fault(said: list[Any]) -> tuple[str, str, int | None, None, None, str, str 
     return code, path, line, None, None, message, hint
 
 
-def _function_handlers(place: Place, pool: FunctionPool, said: list[list[Any]]) -> Iterator[Handler[Step]]:
+def _function_handlers(
+    unit: HandlerUnit, pool: FunctionPool, said: list[list[Any]]
+) -> Iterator[Handler[Step]]:
     for index, (function, path, line, tools, agents, timeout_s) in enumerate(said):
-        name = f"{place.name}:{function}"
+        name = f"{unit.name}:{function}"
         step = FunctionStep(pool, index, Who(name, FUNCTION, path, line, ""))
         yield Handler(name, step, timeout_s, tuple(tools), tuple(agents))

@@ -42,7 +42,7 @@ from ..runtimes.reaper import Reaper
 from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
 from ..runtimes.spawn import StartFailed, seal
 from ..runtimes.transform_pool import FunctionPool, LoadFailed
-from ..sources.transform_files import Place
+from ..sources.handlers import HandlerUnit, entry_points, find
 from .enclosure import NONE, open_sandbox
 from .transform_asks import Asks
 from .transform_registry import Registry
@@ -88,8 +88,9 @@ class TransformService:
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
         )
+        self._installed = entry_points() if options.installed else []  # they do not change
         self._registry = Registry(
-            os.environ, self._workspace, options.handlers, self._open_pool, self._make_handler
+            os.environ, self._workspace, self._units, self._open_pool, self._make_handler
         )
         self._asks = Asks(self._registry, self._pool, self._publish)
 
@@ -160,11 +161,17 @@ class TransformService:
             transform, CommandStep(transform, self._reaper, runtime_dir, self._folder, enclose)
         )
 
-    def _open_pool(self, place: Place) -> FunctionPool:
+    def _units(self) -> list[HandlerUnit]:
+        """The files of handlers that there are now. What is wrong with one is said by the python process."""
+        if self._options.tables_only:
+            return []
+        return [*find(self._workspace, self._options.handlers, installed=False).units, *self._installed]
+
+    def _open_pool(self, unit: HandlerUnit) -> FunctionPool:
         """The processes of one file; in the sandbox, where there is one."""
         if self._asks.refusal is not None:
             raise LoadFailed(self._asks.refusal)
-        source = ("--file", place.place) if place.kind == "file" else ("--entry-point", place.place)
+        source = ("--file", unit.path) if unit.entry_point is None else ("--entry-point", unit.entry_point)
         argv: tuple[str, ...] = (sys.executable, "-P", "-m", "subscribers.runner.transform_worker", *source)
         argv += ("--runtime-dir", self._publisher.runtime_dir, "--log-level", self._options.log_level)
         env = {name: value for name, value in os.environ.items() if name not in _WITHHELD}
@@ -172,7 +179,7 @@ class TransformService:
         release = None
         if self._sandbox is not None:
             invocation = Invocation(argv, env, cwd, None, 1.0, 0.0)
-            readable = (place.place,) if place.kind == "file" else ()
+            readable = (unit.path,) if unit.entry_point is None else ()
             try:
                 invocation, release = self._sandbox.enclose(
                     invocation, (*readable, self._publisher.runtime_dir)
@@ -220,6 +227,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.transform_service")
     parser.add_argument("--workspace")
     parser.add_argument("--handlers", action="append", default=[], help="a file or folder of handlers")
+    parser.add_argument("--installed", action="store_true", help="also the handlers of installed packages")
+    parser.add_argument("--tables-only", action="store_true", help="no functions, whatever files there are")
     parser.add_argument("--runtime-dir")
     parser.add_argument("--runs", type=int, default=TOTAL, help="asks at once")
     parser.add_argument("--runs-per-hook", type=int, default=PER_HOOK, help="asks at once of one session")

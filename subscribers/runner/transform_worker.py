@@ -33,12 +33,10 @@ from ..runtimes.python_caller import Caller, Outcome, Returned, TimedOut
 from ..runtimes.python_loader import Loaded, load, load_entry_point
 from ..runtimes.transform_pool import FORK, REQUEST_BYTES
 from ..runtimes.transform_wire import WireClosed, pack, receive, send
+from ..sources.handlers import GROUP
 
 if TYPE_CHECKING:
     from broker.client import Publisher
-
-GROUP: Final = "prxbus.handlers"
-"""The entry points that installed packages name their handlers with."""
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -189,8 +187,7 @@ def _load(options: argparse.Namespace) -> Loaded:
         return load(options.file)
     from importlib.metadata import entry_points
 
-    (point,) = entry_points(group=GROUP, name=options.entry_point)
-    return load_entry_point(point)
+    return load_entry_point(next(iter(entry_points(group=GROUP, name=options.entry_point))))
 
 
 def stem(control: socket.socket, registrations: tuple[Registration, ...], runtime_dir: str) -> None:
