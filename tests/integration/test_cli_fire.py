@@ -173,10 +173,12 @@ def test_a_plugin_is_called_without_a_bus(tmp_path: Path) -> None:
     """The example plugin is called once for an event, and what it logs is seen."""
     pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
     shutil.copytree(EXAMPLES / "plugins" / "error-watch", tmp_path / "plugins" / "error-watch")
-    cache = {"PRXBUS_WASM_CACHE_DIR": str(tmp_path / "cache")}
-    done = fire("error", '{"message": "no room"}', "--config", tmp_path, "--json", **cache)
+    cache = str(tmp_path / "cache")
+    done = fire(
+        "error", '{"message": "no room"}', "--config", tmp_path, "--json", PRXBUS_WASM_CACHE_DIR=cache
+    )
     (handler,) = handlers(json.loads(done.stdout)).values()
     assert (handler["run"]["status"], handler["matched"]) == ("ok", True)
     assert "no room" in done.stderr
-    done = fire("error", "--config", tmp_path, PRXBUS_WASM_ENABLED="false", **cache)
+    done = fire("error", "--config", tmp_path, PRXBUS_WASM_ENABLED="false")
     assert (done.returncode, "skipped  plugin:error-watch" in done.stdout) == (0, True)
