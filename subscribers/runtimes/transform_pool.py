@@ -63,7 +63,8 @@ class FunctionPool:
     """The handlers of one file, loaded once. Thread-safe.
 
     ``argv`` starts a stem, which gets its end of the control socket as standard input; ``env`` is its whole
-    environment. ``said`` is what it told when it had loaded. Raises :class:`LoadFailed`.
+    environment; ``release`` is called when it has ended. ``said`` is what it told when it had loaded.
+    Raises :class:`LoadFailed`.
     """
 
     def __init__(
@@ -99,6 +100,8 @@ class FunctionPool:
                 reaper.own(self._stem.pid, self)
         except OSError as error:
             self._control.close()
+            if release is not None:
+                release()
             raise LoadFailed(f"its process cannot be started: {error.strerror or error}") from None
         try:
             self.said: Any = receive(self._control, time.monotonic() + LOAD_S)
