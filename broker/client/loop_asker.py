@@ -46,6 +46,7 @@ class LoopAsker:
         self._lane: Lane = asker.take()
         self._waiting: dict[int, tuple[asyncio.Future[list[Any]], float]] = {}
         self._epoch = asker.epoch
+        self._connecting = asyncio.Lock()
         self._looking: asyncio.TimerHandle | None = None
         self._turning = False
         self._outbox: list[bytes] = []
@@ -53,13 +54,16 @@ class LoopAsker:
 
     async def connect(self, deadline: float) -> None:
         """Wait until a broker is at the other end; raises :class:`BusUnreachable` past ``deadline``."""
-        while not self._lane.connected:
-            if self._lane.socket.poll(0, zmq.POLLOUT):
-                self._lane.connected = True
-            elif self._loop.time() >= deadline:
-                raise BusUnreachable("no broker takes the ask; start one with 'prxbus up'")
-            else:
-                await asyncio.sleep(CONNECT_SECONDS)
+        if self._lane.connected:
+            return
+        async with self._connecting:  # asks that wait go on in their order
+            while not self._lane.connected:
+                if self._lane.socket.poll(0, zmq.POLLOUT):
+                    self._lane.connected = True
+                elif self._loop.time() >= deadline:
+                    raise BusUnreachable("no broker takes the ask; start one with 'prxbus up'")
+                else:
+                    await asyncio.sleep(CONNECT_SECONDS)
 
     def send(self, request: int, data: bytes, deadline: float) -> asyncio.Future[list[Any]]:
         """Send an ask; the future of what is heard. Raises :class:`BusUnreachable`."""
