@@ -3,7 +3,7 @@
     hooks.json  (prx: its name is hooks.json)
 
       ok       tool_call#0  ./audit.sh --all
-               line 4; on prx.lifecycle.tool_call; timeout 5 s, its own
+               line 4; on tool_call; timeout 5 s, its own
                runs audit.sh
       dead     agent_strat#0  ./start.sh
                line 9; timeout 30 s, default
@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from broker.cli.terminal import paint, printable, width
+from broker.protocol.topics import LIFECYCLE
 
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import ExplainedFile, Handler, Status, counts, position
@@ -77,11 +78,11 @@ class ExplanationLines:
             yield from self.paragraph(name, 0, "bold")
             yield from self.paragraph(taken, len(MARGIN))
         if not file.trusted:
-            yield from self.paragraph(
-                f"not trusted: it runs only under prxbus up --workspace {self.shown_path(file.workspace)}",
-                len(MARGIN),
-                "yellow",
-            )
+            named = f"--workspace {self.shown_path(file.workspace)}"
+            if file.dialect == "librefang":
+                named = f"--librefang-home {self.shown_path(os.path.dirname(file.workspace))}"
+            told = printable(f"not trusted: it runs only under prxbus up {named}")
+            yield from self.paragraph(told, len(MARGIN), "yellow")
 
     def handler(self, handler: Handler, file: ExplainedFile) -> Iterator[str]:
         """One handler: what it is, when it fires, what is wrong."""
@@ -168,11 +169,17 @@ class ExplanationLines:
 def title(handler: Handler) -> str:
     """What a handler is called and what it runs."""
     command = " ".join([handler.command or "", *handler.args]).strip()
-    pattern = "" if handler.matcher is None else f"  {handler.matcher}"
-    event = ""
-    if handler.runtime == "wasm" and handler.matcher is None:
-        event = f"  {handler.event or '(no event)'}"
-    return printable(f"{handler.name}{event}{pattern}" + (f"  {command}" if command else ""))
+    event = handler.event or "(no event)"
+    says_event = handler.name.startswith(f"{event}#")
+    matcher = None if handler.matcher == event else handler.matcher
+    parts = (handler.name, None if says_event else event, matcher, command)
+    return printable("  ".join(part for part in parts if part))
+
+
+def when(topics: Sequence[str]) -> str:
+    """Which events start a handler, by their bare names where they are lifecycle events."""
+    every = f"{LIFECYCLE}*"
+    return ", ".join("every lifecycle event" if t == every else t.removeprefix(LIFECYCLE) for t in topics)
 
 
 def facts(handler: Handler) -> Iterator[str]:
@@ -180,8 +187,7 @@ def facts(handler: Handler) -> Iterator[str]:
     if handler.line is not None:
         yield f"line {handler.line}"
     if handler.topics:
-        topics = ", ".join(handler.topics)
-        yield f"on {topics}" if handler.status == "ok" else f"would fire on {topics}"
+        yield f"{'on' if handler.status == 'ok' else 'would fire on'} {when(handler.topics)}"
     if handler.timeout_s is not None:
         yield f"timeout {handler.timeout_s:g} s, {ORIGINS[handler.timeout_from]}"
 

@@ -15,7 +15,7 @@ from broker.protocol.errors import BusError
 from broker.protocol.events import Event
 
 from ..config.schema import Hooks
-from ..dialects import prx
+from ..dialects import librefang, prx
 from ..dialects.base import Dialect
 from ..hooks.outcome import Outcome
 from ..hooks.plan import EMPTY, Plan
@@ -25,7 +25,7 @@ from ..runtimes.payload_files import PayloadFiles, payload_directories
 from ..runtimes.pool import RunPool
 from ..runtimes.reaper import Reaper
 from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
-from ..sources import resolve
+from ..sources import librefang_resolve, resolve
 from .dispatch import Dispatcher
 from .enclosure import open_sandbox
 from .views import lifecycle_event, view
@@ -36,7 +36,7 @@ END_SECONDS: Final = 6.0
 AT_ONCE: Final = 8
 """Commands that run at the same time."""
 
-DIALECTS: Final[dict[str, Dialect]] = {prx.NAME: prx}
+DIALECTS: Final[dict[str, Dialect]] = {prx.NAME: prx, librefang.NAME: librefang}
 """The dialects whose handlers are commands."""
 
 
@@ -52,6 +52,8 @@ class _Place:
 
     def resolve(self, spec: HookSpec) -> resolve.Resolved | resolve.Unresolved:
         """Where the spec's program and folder are now."""
+        if self._dialect == librefang.NAME:
+            return librefang_resolve.resolve(spec)
         return resolve.resolve(spec, self.workspace, self._prxbus_folder)
 
 

@@ -21,6 +21,7 @@ from ..runtimes.sandbox import Limits, SandboxUnavailable
 from ..runtimes.start_failure import missing_interpreter
 from ..sources.inspect_files import World
 from ..sources.inspect_paths import Place, inspect
+from ..sources.librefang_home import find_home
 from .enclosure import NONE, open_sandbox
 
 WASM_PACKAGE = "wasmtime"
@@ -41,17 +42,29 @@ def world(environ: Mapping[str, str]) -> World:
     )
 
 
-def places(paths: Sequence[str]) -> list[Place]:
-    """Where to look: the paths, which the user has named; without any, in the current directory."""
+def places(paths: Sequence[str], here: World) -> list[Place]:
+    """Where to look: the paths, which the user has named.
+
+    Without any, in the current directory, which nobody named, and in the user's LibreFang home.
+    """
     if paths:
         return [Place(os.path.abspath(path), True) for path in paths]
-    return [Place(os.getcwd(), False)]
+    found = [Place(os.getcwd(), False)]
+    home = _librefang_home(here)
+    return found if home is None else [*found, Place(home, True)]
+
+
+def _librefang_home(here: World) -> str | None:
+    """The home whose hooks ``prxbus up`` runs; it is the user's own."""
+    settings = files.load(here.environ, {}, None).settings.librefang
+    home = find_home(settings.home, here.environ) if settings.enabled else None
+    return home if home is not None and os.path.isdir(home) else None
 
 
 def explained(paths: Sequence[str], dialect: str | None, here: World) -> list[ExplainedFile]:
     """Every file that ``paths`` stand for, explained; ``dialect`` is what to take files for."""
     refusals: dict[str, str | None] = {}
-    return [_on_this_machine(file, here, refusals) for file in inspect(places(paths), dialect, here)]
+    return [_on_this_machine(file, here, refusals) for file in inspect(places(paths, here), dialect, here)]
 
 
 def _on_this_machine(file: ExplainedFile, here: World, refusals: dict[str, str | None]) -> ExplainedFile:

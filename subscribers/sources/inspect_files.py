@@ -11,10 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ..dialects import prx_explanation, prx_plugin, prx_plugin_explanation, prx_plugin_rules, prx_rules
+from ..dialects import (
+    librefang_explanation,
+    librefang_rules,
+    prx_explanation,
+    prx_plugin,
+    prx_plugin_explanation,
+    prx_plugin_rules,
+    prx_rules,
+)
 from ..hooks.diagnostics import Diagnostic, quote
 from ..hooks.explanation import Explained, Handler, Status, faulted
-from . import discover, plugins, resolve
+from . import discover, librefang_resolve, plugins, resolve
 from .hook_source import Absent, Reading, Unreadable
 
 if TYPE_CHECKING:
@@ -137,6 +145,62 @@ def _component(place: tuple[str, str], wasm: str) -> list[_Obstacle]:
         message = f"its component {quote(wasm)}: {seen.message}"
         return [("refused", seen.code, "plugin.wasm", message, seen.hint)]
     return []
+
+
+def is_hook_file_name(name: str) -> bool:
+    """Whether this is the name of a LibreFang hook file, or was meant to be."""
+    return name.lower() in ("hook.yaml", "hook.yml")
+
+
+def hooks_folder_of(path: str) -> str:
+    """The folder ``hooks`` of the home that a hook file lies in; its own folder where it lies in none."""
+    folder = os.path.dirname(path)
+    hooks = os.path.dirname(folder)
+    return hooks if os.path.basename(hooks) == "hooks" else folder
+
+
+def read_librefang(path: str) -> Reading:
+    """A ``HOOK.yaml``, read as the runner reads it."""
+    return discover.read(path, librefang_rules.MAX_FILE_BYTES)
+
+
+def explain_librefang(text: bytes, path: str, _workspace: str, world: World) -> Explained:
+    """A ``HOOK.yaml``, its command looked up as it would be for a run."""
+    explained = librefang_explanation.explain(text, path)
+    handlers = explained.handlers
+    spec = next((handler.spec for handler in handlers if handler.spec is not None), None)
+    if spec is not None:
+        found = librefang_resolve.resolve(spec, world.environ.get("PATH"))
+        handlers = tuple(_placed(handler, found) for handler in handlers)
+    explained = replace(explained, handlers=handlers)
+    if os.path.basename(path) == librefang_rules.FILE_NAME:
+        return explained
+    message = f"this file is not read: a hook is described by {librefang_rules.FILE_NAME}, in this spelling"
+    hint = f"rename it to {librefang_rules.FILE_NAME}"
+    said = Diagnostic("error", "misnamed_file", path, None, None, None, message, hint)
+    return replace(
+        explained,
+        handlers=tuple(faulted(handler, "dead", said) for handler in handlers),
+        diagnostics=(said, *explained.diagnostics),
+        refused=True,
+    )
+
+
+def _placed(handler: Handler, found: resolve.Resolved | resolve.Unresolved) -> Handler:
+    """A hook with its program, or with the reason why there is none; all entries of a file share it."""
+    spec = handler.spec
+    if spec is None:
+        return handler
+    line, column = spec.command_at or (spec.line, None)
+    place = (spec.path, line, column, "command")
+    if isinstance(found, resolve.Unresolved):
+        return faulted(handler, "dead", Diagnostic("error", found.code, *place, found.message, found.hint))
+    handler = replace(handler, executable=found.executable, cwd=found.cwd)
+    if found.notice is None:
+        return handler
+    hint = "write its absolute path if that is meant"
+    notice = Diagnostic("info", "command_on_path", *place, found.notice, hint)
+    return replace(handler, diagnostics=(*handler.diagnostics, notice))
 
 
 def unreadable(path: str, reading: Absent | Unreadable) -> Explained:

@@ -12,21 +12,27 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from ..dialects.librefang_rules import FILE_NAME as LIBREFANG_FILE
 from ..dialects.prx_plugin_rules import FILE_NAME as PLUGIN_FILE
-from ..dialects.prx_plugin_rules import FOLDER as PLUGINS
+from ..dialects.prx_plugin_rules import MAX_PLUGINS
 from ..dialects.prx_rules import FILE_NAME as PRX_FILE
 from ..dialects.toml_text import has_endless_key
+from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import Explained
-from . import plugins
+from . import librefang_home, plugins
 from .hook_source import Reading
 from .inspect_files import (
     World,
     explain_configuration,
     explain_hooks_json,
+    explain_librefang,
     explain_plugin,
+    hooks_folder_of,
+    is_hook_file_name,
     plugin_place,
     read_configuration,
     read_hooks_json,
+    read_librefang,
     read_plugin,
 )
 
@@ -34,6 +40,13 @@ CONFIGURATION: Final = ".prxbus/config.toml"
 
 LOOKED_AT: Final = 1_048_576
 """Bytes of a file with a name that says nothing that are looked at."""
+
+
+class Finding(NamedTuple):
+    """The files of a kind in a folder, and what there is to say about the places where they lie."""
+
+    paths: tuple[str, ...]
+    remarks: tuple[Diagnostic, ...] = ()
 
 
 class Kind(NamedTuple):
@@ -48,7 +61,7 @@ class Kind(NamedTuple):
     file: str
     is_named: Callable[[str], bool]
     is_like: Callable[[str, Mapping[str, Any]], str | None]
-    find: Callable[[str], list[str]]
+    find: Callable[[str], Finding]
     workspace: Callable[[str], str]
     read: Callable[[str], Reading]
     explain: Callable[[bytes, str, str, World], Explained]
@@ -58,13 +71,19 @@ def recognise(path: str, text: bytes) -> tuple[Kind, str] | None:
     """The kind of a file and why it is taken for that; None when it is none that is known."""
     for kind in KINDS:
         if kind.is_named(path):
-            return kind, f"its name is {kind.file}"
+            return kind, because_named(kind, path)
     document = _decoded(path, text)
     for kind in KINDS:
         reason = None if document is None else kind.is_like(os.path.splitext(path)[1], document)
         if reason is not None:
             return kind, reason
     return None
+
+
+def because_named(kind: Kind, path: str) -> str:
+    """That a file is taken for what its name says, or nearly says."""
+    is_exact = path.endswith(f"/{kind.file}")
+    return f"its name is {kind.file}" if is_exact else f"its name is nearly {kind.file}"
 
 
 def supported() -> str:
@@ -86,8 +105,8 @@ def _decoded(path: str, text: bytes) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _existing(*paths: str) -> list[str]:
-    return [path for path in paths if os.path.lexists(path)]
+def _existing(*paths: str) -> Finding:
+    return Finding(tuple(path for path in paths if os.path.lexists(path)))
 
 
 def _is_prx(ending: str, document: Mapping[str, Any]) -> str | None:
@@ -100,11 +119,46 @@ def _is_plugin(ending: str, document: Mapping[str, Any]) -> str | None:
     return "it is TOML with plugin and capabilities" if is_it else None
 
 
-def _plugins_of(folder: str) -> list[str]:
+def _plugins_of(folder: str) -> Finding:
     """The manifests of a workspace, and one in the folder itself."""
-    names = plugins.look(folder).names
-    found = [os.path.join(folder, PLUGINS, name, PLUGIN_FILE) for name in names]
-    return [*_existing(os.path.join(folder, PLUGIN_FILE)), *found]
+    listing = plugins.look(folder)
+    place = plugins.folder_of(folder)
+    found = [os.path.join(place, name, PLUGIN_FILE) for name in listing.names]
+    remarks: tuple[Diagnostic, ...] = ()
+    if listing.fault is not None:
+        fault = listing.fault
+        remarks = (_error(fault.code, place, fault.message, fault.hint),)
+    elif listing.left_out:
+        message = f"{listing.left_out} folders are not looked at: there may be {MAX_PLUGINS}"
+        remarks = (_error("too_many_plugins", place, message, "move some of them elsewhere"),)
+    return Finding((*_existing(os.path.join(folder, PLUGIN_FILE)).paths, *found), remarks)
+
+
+def _hooks_of_home(folder: str) -> Finding:
+    """The hook files of a LibreFang home, and one in the folder itself; misspelled ones too."""
+    own = [os.path.join(folder, name) for name in _spellings(folder)]
+    root = librefang_home.hooks_folder(folder)
+    try:
+        listing = librefang_home.list_hooks(root)
+    except OSError as error:
+        message = f"the folder cannot be listed: {error.strerror}"
+        unreadable = _error("unreadable_folder", root, message, "let this user read it")
+        return Finding(tuple(own), () if isinstance(error, NotADirectoryError) else (unreadable,))
+    misnamed = [remark.path for remark in listing.remarks if remark.code == "misnamed_file"]
+    remarks = [d for d in listing.remarks if d.severity != "info" and d.code != "misnamed_file"]
+    return Finding((*own, *sorted({*listing.files, *misnamed})), tuple(remarks))
+
+
+def _spellings(folder: str) -> list[str]:
+    """What lies in a folder under the name of a hook file, in any spelling."""
+    try:
+        return sorted(name for name in os.listdir(folder) if is_hook_file_name(name))
+    except OSError:
+        return []
+
+
+def _error(code: str, path: str, message: str, hint: str | None) -> Diagnostic:
+    return Diagnostic("error", code, path, None, None, None, message, hint)
 
 
 def _workspace_of_plugin(path: str) -> str:
@@ -132,6 +186,16 @@ KINDS: Final = (
         _workspace_of_plugin,
         read_plugin,
         explain_plugin,
+    ),
+    Kind(
+        "librefang",
+        LIBREFANG_FILE,
+        lambda path: is_hook_file_name(os.path.basename(path)),
+        lambda _ending, _document: None,
+        _hooks_of_home,
+        hooks_folder_of,
+        read_librefang,
+        explain_librefang,
     ),
     Kind(
         "prxbus",

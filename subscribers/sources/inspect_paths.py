@@ -16,7 +16,7 @@ from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from . import discover
 from .hook_source import Content
 from .inspect_files import World, unreadable
-from .inspect_kinds import KINDS, LOOKED_AT, Kind, recognise, supported
+from .inspect_kinds import KINDS, LOOKED_AT, Kind, because_named, recognise, supported
 
 
 class Place(NamedTuple):
@@ -44,8 +44,13 @@ def _files_of(place: Place, dialect: str | None, world: World) -> Iterator[Expla
         yield _explained(place.path, place.trusted, kinds[0] if dialect is not None else None, world)
         return
     for kind in kinds:
-        for path in kind.find(place.path):
-            yield _as(kind, f"its name is {kind.file}", path, place.trusted, world)
+        found = kind.find(place.path)
+        for path in found.paths:
+            yield _as(kind, because_named(kind, path), path, place.trusted, world)
+        for remark in found.remarks:
+            explained = Explained((), (remark,), refused=False)
+            because = "files of this kind are looked for there"
+            yield ExplainedFile(remark.path, kind.name, because, place.path, place.trusted, explained)
 
 
 def _explained(path: str, trusted: bool, kind: Kind | None, world: World) -> ExplainedFile:

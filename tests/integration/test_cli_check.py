@@ -91,6 +91,10 @@ def test_the_json_is_as_documented(workspace: Path) -> None:
         ("plugins/a/plugin.toml", "[plugin", [], ["not_toml"]),
         (".prxbus/config.toml", "[hoks]\nruns = 1\n", [], ["unknown_section"]),
         ("notes.txt", "hello", [], ["unknown_file"]),
+        ("a/HOOK.yaml", "name: a\nevents: [agent:x]\ncommand: sh\n", ["dead"], ["unknown_event"]),
+        ("a/HOOK.yaml", "name: a\nevents: [agent:end]\ncommand: ./x\n", ["dead"], ["missing_command"]),
+        ("a/HOOK.yaml", "name: a\nevents: agent:end\ncommand: sh\n", [], ["wrong_type"]),
+        ("a/HOOK.yaml", "a: [", [], ["not_yaml"]),
     ],
 )
 def test_what_is_broken_exits_with_1_and_a_reason(

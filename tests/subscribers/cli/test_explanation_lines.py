@@ -54,7 +54,7 @@ def test_a_report_reads_as_documented() -> None:
         "hooks.json  (prx: its name is hooks.json)\n"
         "\n"
         "  ok       tool_call#0  ./audit.sh --all\n"
-        "           line 4; on prx.lifecycle.tool_call; timeout 5 s, its own\n"
+        "           line 4; on tool_call; timeout 5 s, its own\n"
         "           runs audit.sh\n"
         "  dead     erorr#0\n"
         "           error: line 9:3: there is no event [unknown_event]\n"
@@ -91,7 +91,12 @@ def test_a_plugin_names_its_event() -> None:
     """Patterns of one plugin are told apart by their event, which may be none."""
     plugin = Handler("error", 0, "plugin:x", "wasm", "ok", command="x.wasm")
     assert "ok       plugin:x  error  x.wasm" in report(file(plugin))
-    assert "ok       plugin:x  *  x.wasm" in report(file(replace(plugin, event="*", matcher="*")))
+    every = replace(plugin, event="*", matcher="*", topics=("prx.lifecycle.*", "my.topic"))
+    assert "ok       plugin:x  *  x.wasm\n           on every lifecycle event, my.topic" in report(
+        file(every)
+    )
+    tools = replace(plugin, name="guards.py:guard", command=None, matcher="tools: Bash")
+    assert "ok       guards.py:guard  error  tools: Bash\n" in report(file(tools))
     assert "ok       plugin:x  (no event)  x.wasm" in report(file(replace(plugin, event="")))
 
 

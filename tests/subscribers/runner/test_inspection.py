@@ -24,7 +24,7 @@ def workspace(tmp_path: Path) -> Path:
 
 def explained(*paths: Path, dialect: str | None = None, **environ: str) -> list[ExplainedFile]:
     """Files explained on this machine, without a configuration of the user's."""
-    here = inspection.world({"PRXBUS_CONFIG_DIR": "/nowhere", **environ})
+    here = inspection.world({"PRXBUS_CONFIG_DIR": "/nowhere", "LIBREFANG_HOME": "/nowhere", **environ})
     return inspection.explained([str(path) for path in paths], dialect, here)
 
 
@@ -46,6 +46,21 @@ def test_without_a_path_the_current_directory_is_looked_at_and_not_trusted(
     (named,) = explained(workspace)
     assert (here.path, here.trusted, named.trusted) == (str(workspace / "hooks.json"), False, True)
     assert not any(handler.trusted for handler in here.explained.handlers)
+
+
+def test_without_a_path_the_users_librefang_home_is_looked_at_too(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the user's own, so that it is trusted; a setting turns it off."""
+    monkeypatch.chdir(workspace)
+    hook = tmp_path / "home" / "hooks" / "a" / "HOOK.yaml"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("name: a\nevents: [agent:end]\ncommand: sh\n")
+    home = str(tmp_path / "home")
+    found = explained(LIBREFANG_HOME=home)
+    assert [(file.dialect, file.trusted) for file in found] == [("prx", False), ("librefang", True)]
+    assert len(explained(LIBREFANG_HOME=home, PRXBUS_LIBREFANG_ENABLED="false")) == 1
+    assert len(explained(LIBREFANG_HOME="/nowhere")) == 1
 
 
 def test_a_sandbox_that_cannot_be_used_refuses_shell_hooks(

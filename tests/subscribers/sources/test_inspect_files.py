@@ -157,6 +157,44 @@ def test_a_manifest_is_read_as_the_runner_reads_it(workspace: Path) -> None:
     assert isinstance(inspect_files.read_plugin(str(workspace / "plugin.toml")), Content)
 
 
+HOOK = "name: notify\nevents: [agent:end, agent:x]\ncommand: {}\n"
+
+
+@pytest.mark.parametrize(
+    "command,status,executable,codes",
+    [
+        ("./run.sh", "ok", "{}/run.sh", []),
+        ("run.sh --all", "ok", "{}/run.sh", []),
+        ("sh -c true", "ok", "/bin/sh", ["command_on_path"]),
+        ("./none", "dead", None, ["missing_command"]),
+        ("./plain.sh", "dead", None, ["not_executable"]),
+    ],
+)
+def test_a_librefang_command_is_looked_up_as_for_a_run(
+    workspace: Path, command: str, status: str, executable: str | None, codes: list[str]
+) -> None:
+    """In the hook's folder first, then on the PATH with a notice; what is not there is dead."""
+    path = str(workspace / "HOOK.yaml")
+    here = World("/nowhere", {"PATH": "/bin"}, world().configured, True)
+    first, second = inspect_files.explain_librefang(
+        HOOK.format(command).encode(), path, str(workspace), here
+    ).handlers
+    shown = None if executable is None else executable.format(workspace)
+    assert (first.status, first.executable) == (status, shown)
+    assert [d.code for d in first.diagnostics] == codes
+    assert second.status == "dead"
+
+
+def test_a_misspelled_hook_file_is_said_and_not_guessed(workspace: Path) -> None:
+    """What is in it is shown, and nothing of it runs."""
+    path = str(workspace / "hook.yml")
+    text = HOOK.format("./run.sh").encode()
+    found = inspect_files.explain_librefang(text, path, str(workspace), world())
+    assert (found.refused, found.diagnostics[0].code) == (True, "misnamed_file")
+    assert [handler.status for handler in found.handlers] == ["dead", "dead"]
+    assert isinstance(inspect_files.read_librefang(path), Absent)
+
+
 def test_a_configuration_tells_its_own_faults(workspace: Path) -> None:
     """Faults of the workspace's file are told there, and those of other places are not."""
     path = str(workspace / ".prxbus" / "config.toml")

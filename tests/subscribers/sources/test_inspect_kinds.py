@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscribers.sources.inspect_kinds import KINDS, recognise, supported
+from subscribers.sources.inspect_kinds import KINDS, Finding, because_named, recognise, supported
 
 NAMED = [
     ("/w/hooks.json", "prx", "its name is hooks.json"),
     ("/w/plugins/a/plugin.toml", "prx-plugin", "its name is plugin.toml"),
     ("/w/.prxbus/config.toml", "prxbus", "its name is .prxbus/config.toml"),
+    ("/h/hooks/a/HOOK.yaml", "librefang", "its name is HOOK.yaml"),
+    ("/h/hooks/a/Hook.yml", "librefang", "its name is nearly HOOK.yaml"),
 ]
 
 
@@ -68,9 +70,43 @@ def test_a_folder_is_searched_by_every_kind(tmp_path: Path) -> None:
     for name in paths:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = [(path, kind.workspace(path)) for kind in KINDS for path in kind.find(str(tmp_path))]
+    found = [(path, kind.workspace(path)) for kind in KINDS for path in kind.find(str(tmp_path)).paths]
     assert found == [(str(tmp_path / name), str(tmp_path)) for name in paths]
-    assert [path for kind in KINDS for path in kind.find(str(tmp_path / "nothing"))] == []
+    assert [kind.find(str(tmp_path / "nothing")) for kind in KINDS] == [Finding(())] * len(KINDS)
+
+
+def test_a_librefang_home_is_searched_for_its_hooks(tmp_path: Path) -> None:
+    """Its hooks are found in order, misspelled ones too, which are told to be nearly named so."""
+    for name in ("hooks/b/HOOK.yaml", "hooks/a/hook.yml", "hooks/c/run.sh", "HOOK.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (kind,) = [kind for kind in KINDS if kind.name == "librefang"]
+    found = kind.find(str(tmp_path))
+    paths = [f"{tmp_path}/{name}" for name in ("HOOK.yaml", "hooks/a/hook.yml", "hooks/b/HOOK.yaml")]
+    assert found == Finding(tuple(paths))
+    assert [because_named(kind, path).split(" HOOK")[0] for path in paths] == [
+        "its name is",
+        "its name is nearly",
+        "its name is",
+    ]
+    assert kind.workspace(paths[1]) == f"{tmp_path}/hooks"
+    assert kind.workspace(paths[0]) == str(tmp_path)
+
+
+def test_a_place_that_cannot_be_searched_is_remarked_upon(tmp_path: Path) -> None:
+    """A misplaced hook file, and a folder of plugins that is a link, are told as errors of their places."""
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / "HOOK.yaml").touch()
+    (tmp_path / "plugins").symlink_to(tmp_path)
+    remarks = {d.path: d.code for kind in KINDS for d in kind.find(str(tmp_path)).remarks}
+    assert remarks == {
+        f"{tmp_path}/hooks/HOOK.yaml": "misplaced_file",
+        f"{tmp_path}/plugins": "symbolic_link",
+    }
+    (tmp_path / "hooks" / "HOOK.yaml").unlink()
+    (tmp_path / "hooks").rmdir()
+    (tmp_path / "hooks").touch()
+    assert [d.code for kind in KINDS for d in kind.find(str(tmp_path)).remarks] == ["symbolic_link"]
 
 
 def test_every_kind_is_named_in_the_list_of_what_is_supported() -> None:

@@ -89,17 +89,30 @@ def test_a_path_that_stands_for_nothing_is_an_error(workspace: Path) -> None:
     assert not known.is_broken
 
 
+def test_a_place_with_a_fault_is_a_file_of_its_own(workspace: Path) -> None:
+    """What is said of a folder is said once, under its own path, and breaks the check."""
+    (workspace / "hooks").mkdir()
+    (workspace / "hooks" / "HOOK.yaml").touch()
+    found = {file.path: file for file in looked_at(workspace)}
+    place = found[f"{workspace}/hooks/HOOK.yaml"]
+    assert [d.code for d in place.explained.diagnostics] == ["misplaced_file"]
+    assert not place.is_broken
+
+
 def test_a_missing_file_of_a_known_name_keeps_its_dialect(workspace: Path) -> None:
     """A path that ends in a known name is told as a missing file of that kind."""
     (found,) = looked_at(workspace / "elsewhere" / "hooks.json")
     assert (found.dialect, found.explained.diagnostics[0].code) == ("prx", "no_file")
 
 
-@pytest.mark.parametrize("name", ["hooks.json", "plugins/a/plugin.toml", "x.json", "x"])
+@pytest.mark.parametrize(
+    "name", ["hooks.json", "plugins/a/plugin.toml", "HOOK.yaml", ".prxbus/config.toml", "x.json", "x"]
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.binary())
 def test_any_bytes_in_a_file_give_a_report(workspace: Path, name: str, text: bytes) -> None:
     """Whatever is in a file, there is an explanation of it."""
+    (workspace / name).parent.mkdir(exist_ok=True)
     (workspace / name).write_bytes(text)
     (found,) = looked_at(workspace / name)
     assert found.is_broken or found.dialect is not None
