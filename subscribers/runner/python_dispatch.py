@@ -144,9 +144,9 @@ class _Call:
 class HandlerDispatcher:
     """The handlers of one file. Thread-safe.
 
-    ``name`` is the file's in reports. ``claims`` is set while another version of the file is in service too.
-    An ask is then decided by the first of those that were asked; guards for events that nobody asks about
-    wait until :meth:`catch_up`, so that an observer never takes an ask's place.
+    ``name`` is the file's in reports. Between :meth:`share` and :meth:`alone` another version of the file is
+    in service too: an ask is then decided by the first of those that were asked, and guards for events that
+    nobody asks about wait, so that an observer never takes an ask's place.
     """
 
     def __init__(
@@ -176,8 +176,9 @@ class HandlerDispatcher:
         self._flights = Flights()
         self._topics: dict[tuple[str, str], list[Entry]] = {}
         self._counts: Counter[str] = Counter()
+        self._sharing = threading.Lock()
         self._put_off: deque[Event] = deque()
-        self.claims: Claims | None = None
+        self._claims: Claims | None = None
 
     # -- what comes from the bus --------------------------------------------------------------
 
@@ -196,7 +197,12 @@ class HandlerDispatcher:
             ask.fail(f"the payload cannot be had: {error}")
             return []
         event_id = event.id
-        if not guards or (self.claims is not None and not self.claims.take("decide", event_id)):
+        if not guards:
+            ask.reply([])
+            return []
+        if self._claims is not None and not self._claims.take("decide", event_id):
+            for entry in guards:  # the copy that everybody sees is not our business either
+                self._flights.land(self._flights.begin(event_id, entry.number)[0], Result(None))
             ask.reply([])
             return []
         ordered = _Round(ask, guards)
@@ -214,7 +220,7 @@ class HandlerDispatcher:
         calls: list[Task] = []
         try:
             watchers = self._wanted(self._watchers, "", event)
-            if watchers and (self.claims is None or self.claims.take("on", event_id)):
+            if watchers and (self._claims is None or self._claims.take("on", event_id)):
                 calls += [_Call(self, entry, event, None, now) for entry in watchers]
             if self._guards and event.topic != RESULT_TOPIC:
                 calls += self._observing(event, event_id, now)
@@ -230,12 +236,14 @@ class HandlerDispatcher:
         new = _passing(new, event)
         if not new:
             return []
-        if self.claims is not None:
-            if len(self._put_off) >= PUT_OFF:
-                self._count("dropped")
-            else:
-                self._put_off.append(event)
-            return []
+        if self._claims is not None:
+            with self._sharing:
+                if self._claims is not None:
+                    self._put_off.append(event)
+                    if len(self._put_off) > PUT_OFF:
+                        self._put_off.popleft()
+                        self._count("dropped")
+                    return []
         return self._begin(new, event, event_id, now)
 
     def _begin(self, entries: list[Entry], event: Event, event_id: str, now: float) -> list[Task]:
@@ -261,15 +269,21 @@ class HandlerDispatcher:
                 self._topics[key] = found
         return found
 
-    def catch_up(self) -> None:
-        """Have guards called for the events that were put off, if no other version has had them."""
+    def share(self, claims: Claims) -> None:
+        """Another version comes into service: claim what is handled from now on."""
+        self._claims = claims
+
+    def alone(self) -> None:
+        """It is gone: handle what was put off, as far as the other one has not, and claim no longer."""
         calls: list[Task] = []
-        while self._put_off:
-            event = self._put_off.popleft()
+        with self._sharing:
+            claims, self._claims = self._claims, None
+            waiting, self._put_off = self._put_off, deque()
+        for event in waiting:
             event_id = event.id
             guards = self._topic(self._guards, "both", event.topic)
             new = [entry for entry in guards if not self._flights.knows(event_id, entry.number)]
-            if new and (self.claims is None or self.claims.take("decide", event_id)):
+            if new and (claims is None or claims.take("decide", event_id)):
                 calls += self._begin(_passing(new, event), event, event_id, time.monotonic())
         if calls:
             self._threads.run(lambda: _make_all(calls))

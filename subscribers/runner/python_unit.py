@@ -74,6 +74,7 @@ class Unit:
         self.settled = False  # whether the first load has come to an end, good or bad
         self._due: float | None = None
         self._share: str | None = None
+        self._is_ending = False  # whether the one in service was told that it is alone
         self._is_asked = False  # whether the one in service was told that another one comes
         self._again = False
         self._is_explained = False  # whether the one that is coming has said why it will not come
@@ -153,7 +154,7 @@ class Unit:
             if said == "sharing" and self._is_asked:
                 self._is_asked = False
                 self._begin(now)
-            elif said == "alone":
+            elif said == "alone" and self._is_ending:
                 self._forget_sharing(now)
             elif said == "condemned":
                 self._condemned(message, now)
@@ -242,15 +243,16 @@ class Unit:
         """Only one worker is left that takes anything: it says when it needs the claims no more."""
         if self._share is None or self.coming is not None:
             return
-        if self.current is not None:
-            self.current.say({"do": "alone"})
-        else:
+        if self.current is None:
             self._forget_sharing(now)
+        elif not self._is_ending:  # said once, for the answer belongs to this change and to no later one
+            self._is_ending = True
+            self.current.say({"do": "alone"})
 
     def _forget_sharing(self, now: float) -> None:
         if self._share is not None and self.coming is None:
             shutil.rmtree(self._share, ignore_errors=True)
-            self._share = None
+            self._share, self._is_ending = None, False
             self._load_again(now)
 
     def _load_again(self, now: float) -> None:

@@ -48,10 +48,10 @@ TURN_SECONDS: Final = 0.25
 """Longest wait for events before the worker looks whether it is to stop."""
 
 EMPTY_SECONDS: Final = 0.1
-"""A retiring worker has taken everything that was meant for it when nothing came for so long."""
+"""Nothing is under way any more when nothing came for so long."""
 
-RETIRE_SECONDS: Final = 2.0
-"""Longest that it looks for that."""
+CATCH_UP_SECONDS: Final = 2.0
+"""Longest that a worker looks for that."""
 
 GOODBYE_SECONDS: Final = 1.0
 """How long the broker may take to cease asking."""
@@ -73,7 +73,7 @@ class Worker:
         self._channel = channel
         self._registrations = [each for each in loaded.registrations if each.kind != "transform"]
         self._name = f"python:{options.name}"
-        self._retiring_after: int | None = None
+        self._caught_up_after: int | None = None
         self._caught_up = threading.Event()
         self._last_taken = 0.0
         self._condemned = False
@@ -97,7 +97,7 @@ class Worker:
             board=Board(options.board),
         )
         if options.share is not None:
-            self._dispatcher.claims = Claims(options.share)
+            self._dispatcher.share(Claims(options.share))
         self._events = self._subscribe()
         self._deciders = self._open_deciders()
         self._lanes = [Lane(self._take_events, self._threads)]
@@ -111,11 +111,11 @@ class Worker:
         self._channel.send({"is": "ready", "at_ns": time.time_ns()})
         for message in self._channel.messages():
             if message.get("do") == "share":
-                self._dispatcher.claims = Claims(message["directory"])
+                self._dispatcher.share(Claims(message["directory"]))
                 self._channel.send({"is": "sharing"})
             elif message.get("do") == "alone":
-                self._dispatcher.catch_up()
-                self._dispatcher.claims = None
+                self._catch_up(time.time_ns())  # what the other one has claimed may still be under way to us
+                self._dispatcher.alone()
                 self._channel.send({"is": "alone"})
             elif message.get("do") == "retire":
                 self._retire(message["after_ns"])
@@ -159,10 +159,10 @@ class Worker:
 
     def _take_events(self) -> Iterable[Task]:
         try:
-            events = self._events.batch(BATCH, TURN_SECONDS if self._retiring_after is None else 0.02)
+            events = self._events.batch(BATCH, TURN_SECONDS)
         except ClosedError:
             return ()
-        after = self._retiring_after
+        after = self._caught_up_after
         if events:
             self._last_taken = time.monotonic()
             if after is not None and events[-1].time_ns > after:
@@ -219,14 +219,19 @@ class Worker:
 
     def _retire(self, after_ns: int) -> None:
         """Another worker gets everything published after ``after_ns``: take what came before, and no more."""
-        self._retiring_after = after_ns
-        deadline = time.monotonic() + RETIRE_SECONDS
-        self._last_taken = time.monotonic()
+        self._catch_up(after_ns)
+        longest = max(each.timeout_s for each in self._registrations)
+        self._finish(max(self._options.drain_seconds, min(longest, LONGEST_SECONDS)))
+
+    def _catch_up(self, after_ns: int) -> None:
+        """Wait until all is taken that was published before ``after_ns``, as far as can be seen."""
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        self._last_taken, self._caught_up_after = time.monotonic(), after_ns
+        self._caught_up.clear()
         while time.monotonic() < min(deadline, self._last_taken + EMPTY_SECONDS):
             if self._caught_up.wait(0.01):
                 break
-        longest = max(each.timeout_s for each in self._registrations)
-        self._finish(max(self._options.drain_seconds, min(longest, LONGEST_SECONDS)))
+        self._caught_up_after = None
 
     def _finish(self, seconds: float) -> None:
         """Take nothing more, let what is under way end within ``seconds``, tell of it."""
@@ -239,7 +244,7 @@ class Worker:
         deadline = time.monotonic() + seconds
         for lane in self._lanes:
             lane.stop(max(0.0, deadline - time.monotonic()))
-        self._dispatcher.catch_up()
+        self._dispatcher.alone()
         self._channel.send({"is": "retired"})
         while self._dispatcher.running > self._caller.stuck and time.monotonic() < deadline:
             pause.wait(0.005)
