@@ -35,6 +35,8 @@ QUESTIONS = (
     "hook_latency",
     "hook_flood",
     "wasm_call",
+    "ask",
+    "transform",
 )
 
 

@@ -1,0 +1,39 @@
+"""`prxbus up` with Python handlers, for the benchmarks of asks and transforms.
+
+Decides how it is started and ended; refuses to know what is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from .flow import scratch
+from .servers import stop
+
+
+@contextmanager
+def up(handlers: Mapping[str, str]) -> Iterator[str]:
+    """Run with these files of handlers, source by name; the bus's directory."""
+    with scratch() as bus, tempfile.TemporaryDirectory() as folder:
+        for name, source in handlers.items():
+            (Path(folder) / name).write_text(source)
+        command = [
+            *(str(Path(sys.executable).with_name("prxbus")), "up", "--json", "--no-http"),
+            *("--log-level", "error", "--runtime-dir", bus, "--handlers", folder),
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            try:
+                assert process.stdout is not None
+                said = process.stdout.readline()
+                ready = json.loads(said or b"{}")
+                if ready.get("handlers", 0) + ready.get("transforms", 0) != len(handlers):
+                    raise RuntimeError(f"prxbus up did not start with its handlers: {said!r}")
+                yield bus
+            finally:
+                stop(process)
