@@ -24,6 +24,7 @@ from .servers import program, stop
 NAME = "startup"
 _IMPORTS = 'python3 -c "import zmq, orjson, msgpack"'
 _PUB = "prxbus pub"
+_ASK = "prxbus ask (nobody decides)"
 _ROUNDS_PER_ROUND = 3  # a start is short and noisy: three times as many rounds as elsewhere
 
 
@@ -41,6 +42,7 @@ def measure(plan: Plan) -> Iterator[Cell]:
             runners.update(_commands(stack, name, contender))
         if _PUB in runners:
             cell.goals.append(Goal("ms", _PUB, _IMPORTS, 1.4, 1.1, best="low"))
+            cell.goals.append(Goal("ms", _ASK, _PUB, 1.15, 1.05, best="low"))
         yield interleave(cell, rounds, runners)
 
 
@@ -81,6 +83,7 @@ def _ours(directory: str) -> dict[str, Callable[[], Figures]]:
 
     return {
         _PUB: exits("pub", *event),
+        _ASK: exits("ask", "prx.lifecycle.tool_call_start", '{"tool":"Bash","arguments":{"command":"ls"}}'),
         "prxbus tap (until it gives up)": exits(
             "tap", "bench.nothing", "--count", "1", "--timeout", "0.01", codes=(5,)
         ),

@@ -28,6 +28,9 @@ USAGE: Final = 2
 UNREACHABLE: Final = 3
 REFUSED: Final = 4
 TIMED_OUT: Final = 5
+ASK_USER: Final = 6
+"""Neither yes nor no: an ask of which the user is to decide."""
+
 INTERRUPTED: Final = 130
 """128 + SIGINT, as shells count it."""
 
@@ -47,7 +50,8 @@ TABLE: Final = (
     Row(UNREACHABLE, "no bus answers", (BusUnreachable,)),
     Row(
         REFUSED,
-        "refused by a limit or a rule: topic, payload, size, runtime directory, or the broker says no",
+        "refused by a limit or a rule: topic, payload, size, runtime directory, or the broker says no; "
+        "of `ask`: denied, and nothing else",
         (
             TopicError,
             SchemaError,
@@ -60,6 +64,7 @@ TABLE: Final = (
         ),
     ),
     Row(TIMED_OUT, "timed out", (RequestTimeout,)),
+    Row(ASK_USER, "of `ask`: the user is to be asked"),
     Row(INTERRUPTED, "interrupted from the keyboard"),
 )
 

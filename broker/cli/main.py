@@ -22,7 +22,7 @@ from .verbs import OWN, Verb, hint, joined
 EXTRA: Final = frozenset({"platformdirs", "pydantic", "rich", "shtab", "watchfiles"})
 """Packages that the extra ``run`` brings: without them the verbs that use them say so."""
 
-QUICK: Final = frozenset({"pub"})
+QUICK: Final = frozenset({"ask", "pub"})
 """Verbs after which nothing is left to tidy up: the process ends at once and spares a tenth of its life."""
 
 

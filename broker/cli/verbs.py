@@ -55,6 +55,7 @@ OWN: Final = {
     verb.name: verb
     for verb in (
         deferred("pub", "publish an event, and learn how many subscribers match", f"{_PACKAGE}.pub"),
+        deferred("ask", "ask the deciders of an event, and end as they decide", f"{_PACKAGE}.ask"),
         deferred("tap", "show the events of a topic pattern as they come", f"{_PACKAGE}.tap"),
         deferred("status", "show the broker, its peers, and what was lost", f"{_PACKAGE}.status"),
         deferred("top", "watch rates, subscribers and hooks, live", f"{_PACKAGE}.top", extra=True),

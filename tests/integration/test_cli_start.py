@@ -85,13 +85,13 @@ def test_help_lists_every_verb() -> None:
     said = prxbus("--help")
     assert (said.returncode, said.stderr) == (0, "")
     listed = [line.split()[0] for line in said.stdout.splitlines() if line.startswith("  ")]
-    verbs = {"bench", "completion", "config", "demo", "pub", "schema", "status", "tap", "top", "up"}
+    verbs = {"ask", "bench", "completion", "config", "demo", "pub", "schema", "status", "tap", "top", "up"}
     assert verbs <= set(listed)
     assert {str(row.code) for row in TABLE} <= set(listed)
 
 
 @pytest.mark.parametrize(
-    "verb", ["bench", "completion", "config", "demo", "pub", "schema", "status", "tap", "top", "up"]
+    "verb", ["ask", "bench", "completion", "config", "demo", "pub", "schema", "status", "tap", "top", "up"]
 )
 def test_every_verb_has_help_and_the_runtime_directory(verb: str) -> None:
     """Each verb explains itself without a bus."""

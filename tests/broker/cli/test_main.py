@@ -99,7 +99,7 @@ def test_the_version_says_where_it_was_loaded_from(capsys: pytest.CaptureFixture
         (["--versoin"], "did you mean 'prxbus --version'?"),
         (["--json", "status"], "put it after the verb: 'prxbus VERB --json'"),
         (["walks"], "did you mean 'walk'?"),
-        (["qqqqqq"], "there is no verb 'qqqqqq'; there are bench, completion, pub, "),
+        (["qqqqqq"], "there is no verb 'qqqqqq'; there are ask, bench, completion, pub, "),
         (["--json", "pub"], '"code": "usage"'),
         (["--runtime-dir", "/x", "pub"], "prxbus: option '--runtime-dir' comes before the verb"),
     ],
@@ -185,7 +185,7 @@ def test_json_makes_errors_json(capsys: pytest.CaptureFixture[str], join: Join) 
     )
 
 
-@pytest.mark.parametrize("verb", ["pub", "tap", "status"])
+@pytest.mark.parametrize("verb", ["ask", "pub", "tap", "status"])
 def test_a_quick_verb_imports_nothing_heavy(verb: str) -> None:
     """Loading a verb and parsing its arguments leaves out every module that would make it slow."""
     program = (

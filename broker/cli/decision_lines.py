@@ -1,0 +1,235 @@
+"""A decision as lines for people and as one JSON object.
+
+    denied by guards.py:guard: not here
+    context   lint.py:hints: use the Makefile
+    input     command, changed by safe.py:dry
+
+    ASKED             FAILS   TOOK     SAID
+    python:guards.py  closed  0.44 ms  deny
+
+Decides words, order and what is cut. It refuses to know how the decision came about, and how wide the
+terminal is: that is an argument. All that deciders say is foreign text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ..protocol.decisions import NOTHING, Answer, Decision, Heard
+from .quantities import milliseconds, plural, size
+from .tables import Cell, table
+from .terminal import cut, paint, printable, width
+
+LABEL: Final = 10
+"""Columns of the labels."""
+
+HEAD_CHARACTERS: Final = 4_000
+"""Of a value that is shown, at most."""
+
+NAME_COLUMNS: Final = 32
+SAID_COLUMNS: Final = 40
+"""Columns of a decider's name, and of what it said where the terminal does not tell how much fits."""
+
+STYLES: Final = {"deny": "red", "ask": "yellow", "allow": "green", "none": ""}
+
+MISSING: Final = {
+    "timeout": "no answer in time",
+    "died": "its process ended",
+    "left": "it has left",
+    "unreachable": "it could not be reached",
+    "failed": "it failed",
+}
+"""What the reasons for a decider's silence are called."""
+
+
+def decision_lines(decision: Decision, columns: int | None, *, colour: bool = False) -> list[str]:
+    """The whole decision; ``columns`` is the width of the terminal, None for lines that are not broken."""
+    lines = [_verdict(decision, columns, colour=colour)]
+    for label, text in _parts(decision):
+        lines += _labelled(label, text, columns)
+    if decision.heard:
+        lines += ["", *_asked(decision.heard, columns, colour=colour)]
+    return lines
+
+
+def decision_fields(decision: Decision) -> dict[str, Any]:
+    """The decision as plain values; values of handlers that JSON cannot say are texts."""
+    return {
+        "verdict": decision.verdict,
+        "reason": decision.reason,
+        "by": decision.by,
+        "denied": decision.denied,
+        "allowed": decision.allowed,
+        "partial": decision.partial,
+        "contexts": [said._asdict() for said in decision.contexts],
+        "system_messages": [said._asdict() for said in decision.system_messages],
+        "updated_input": _plain(decision.updated_input),
+        "changed_by": dict(decision.changed_by),
+        "conflicts": [conflict._asdict() for conflict in decision.conflicts],
+        "output": {"by": decision.output_by, "value": _plain(decision.output)} if decision.replaced else None,
+        "stop": {"by": decision.stop_by, "reason": decision.stop_reason} if decision.stop else None,
+        "heard": [_heard_fields(heard) for heard in decision.heard],
+    }
+
+
+# -- for people ---------------------------------------------------------------------------------------
+
+
+def _verdict(decision: Decision, columns: int | None, *, colour: bool) -> str:
+    by = "" if decision.by is None else printable(decision.by)
+    told = {
+        "deny": f"denied by {by}",
+        "ask": f"the user is to be asked, says {by}",
+        "allow": f"allowed by {by}",
+        "none": "no opinion",
+    }[decision.verdict]
+    if decision.reason:
+        told += f": {' '.join(printable(line) for line in decision.reason.splitlines())}"
+    if decision.verdict == "none" and not decision.heard:
+        told += ": nobody was asked"
+    elif decision.missing:
+        told += f" ({len(decision.missing):,} of {plural(len(decision.heard), 'decider')} without an answer)"
+    lines = _wrapped(told, columns, "")
+    style = "yellow" if decision.partial and not decision.denied else STYLES[decision.verdict]
+    return "\n".join(paint(line, "bold", style) if colour and style else line for line in lines)
+
+
+def _parts(decision: Decision) -> Iterator[tuple[str, str]]:
+    """What the decision says beside its verdict, each with its label."""
+    if decision.stop:
+        reason = f": {decision.stop_reason}" if decision.stop_reason else ""
+        yield "stop", f"{decision.stop_by} ends the turn{reason}"
+    for said in decision.system_messages:
+        yield "message", f"{said.by}: {said.text}"
+    for said in decision.contexts:
+        yield "context", f"{said.by}: {said.text}"
+    yield from _rewrite(decision)
+    if decision.replaced:
+        text = _text(decision.output)
+        yield "output", f"replaced by {decision.output_by}, {size(len(text.encode()))}: {_one_line(text)}"
+
+
+def _rewrite(decision: Decision) -> Iterator[tuple[str, str]]:
+    updated = decision.updated_input
+    if updated is not None:
+        conflicts = {conflict.key: conflict.by for conflict in decision.conflicts}
+        for key, by in decision.changed_by.items():
+            before = _value(decision.input, key)
+            yield "input", f"{key}: {before} → {_value(updated, key)}, by {by}"
+            if key in conflicts:
+                yield "conflict", f"{key} was changed by {', '.join(conflicts[key])}; the last one holds"
+    for refusal in decision.refused:
+        yield "refused", f"the rewrite by {refusal.by}: {refusal.reason}"
+
+
+def _asked(heard: tuple[Heard, ...], columns: int | None, *, colour: bool) -> list[str]:
+    names = [cut(printable(each.decider), NAME_COLUMNS) for each in heard]
+    times = [milliseconds(each.elapsed_s * 1e3) for each in heard]
+    used = max(map(width, (*names, "ASKED"))) + max(map(width, (*times, "TOOK"))) + len("closed") + 3 * 2
+    room = SAID_COLUMNS if columns is None else max(len("SAID"), columns - used)
+    rows = [
+        (name, each.failure, took, _said(each, room))
+        for name, each, took in zip(names, heard, times, strict=True)
+    ]
+    return table(("ASKED", "FAILS", "TOOK", "SAID"), rows, right=(2,), colour=colour)
+
+
+def _said(heard: Heard, room: int) -> Cell:
+    if heard.silence is not None:
+        meaning = ", which is a denial" if heard.failure == "closed" else ""
+        style = "red" if heard.failure == "closed" else "yellow"
+        return Cell(cut(f"{MISSING[heard.silence]}{meaning}", room), style)
+    if not heard.answers:
+        return Cell(cut("nothing", room), "dim")
+    said = ", ".join(printable(_summary(answer, heard.decider)) for answer in heard.answers)
+    return Cell(cut(said, room), "")
+
+
+def _summary(answer: Answer, decider: str) -> str:
+    """What one handler said, in a few words; its name only where the decider's does not tell it."""
+    words = [] if answer.verdict == "none" else [str(answer.verdict)]
+    words += ["context"] * bool(answer.contexts)
+    words += ["new input"] * (answer.updated_input is not None)
+    words += ["new output"] * (answer.output is not NOTHING)
+    words += ["stop"] * answer.stop
+    words += ["message"] * (answer.system_message is not None)
+    named = "" if answer.handler == decider else f" ({answer.handler})"
+    return f"{' + '.join(words) or 'nothing'}{named}"
+
+
+def _labelled(label: str, text: str, columns: int | None) -> list[str]:
+    """``text`` behind its label; its own lines, and those that the width makes, stand below one another."""
+    found: list[str] = []
+    for line in text.splitlines() or [""]:
+        found += _wrapped(printable(line), columns, " " * LABEL)
+    found[0] = f"{label:<{LABEL}}{found[0][LABEL:]}"
+    return found
+
+
+def _wrapped(line: str, columns: int | None, indent: str) -> list[str]:
+    if columns is None or len(indent) + len(line) <= columns:
+        return [indent + line]
+    from textwrap import wrap
+
+    wide = max(columns, len(indent) + 20)
+    return wrap(line, wide, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _value(values: Mapping[str, Any], key: str) -> str:
+    return _one_line(_json(values[key])) if key in values else "(missing)"
+
+
+def _one_line(text: str) -> str:
+    """The head of a value as it is shown among words."""
+    head = text[:HEAD_CHARACTERS]
+    return cut(printable(head), 60) if len(text) == len(head) else cut(printable(head) + "…", 60)
+
+
+# -- for programs -------------------------------------------------------------------------------------
+
+
+def _heard_fields(heard: Heard) -> dict[str, Any]:
+    return {
+        "decider": heard.decider,
+        "failure": heard.failure,
+        "silence": heard.silence,
+        "elapsed_ms": round(heard.elapsed_s * 1e3, 3),
+        "answers": [_answer_fields(answer) for answer in heard.answers],
+    }
+
+
+def _answer_fields(answer: Answer) -> dict[str, Any]:
+    """One answer; of the values that it brings only that it brings them, because the merged ones are told."""
+    return {
+        "handler": answer.handler,
+        "verdict": answer.verdict,
+        "reason": answer.reason,
+        "priority": answer.priority,
+        "contexts": len(answer.contexts),
+        "updated_input": answer.updated_input is not None,
+        "output": answer.output is not NOTHING,
+        "stop": answer.stop,
+        "system_message": answer.system_message is not None,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as JSON can say it."""
+    import orjson
+
+    return orjson.loads(orjson.dumps(value, default=_as_text, option=orjson.OPT_NON_STR_KEYS))
+
+
+def _json(value: Any) -> str:
+    import orjson
+
+    return orjson.dumps(value, default=_as_text, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _as_text(value: object) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
