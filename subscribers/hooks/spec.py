@@ -41,5 +41,5 @@ class HookSpec:
 
     @property
     def key(self) -> str:
-        """What tells it from every other hook, also of other files."""
-        return f"{self.path}#{self.id}"
+        """What tells the hook from all others, of any file; the specs of one with a name share it."""
+        return f"{self.path}#{self.id if self.name is None else self.name}"

@@ -219,6 +219,19 @@ def test_failures_are_warnings_with_hook_event_code_and_stderr(at: Scene, home: 
     assert said["fails"]["path"] == str(home.path / "hooks/fails/HOOK.yaml")
 
 
+def test_what_a_hook_says_changes_nothing(at: Scene, home: Home) -> None:
+    """There is no return value: output is neither read as an answer nor published, however much it is."""
+    answer = 'echo \'{"decision": "deny", "tool_output": "x"}\'; head -c 3000000 /dev/zero; exit 2'
+    home.hook("h", "[agent:end]", answer)
+    with serve(at.bus, home):
+        at.agent.publish("prx.lifecycle.agent_end", {})
+        (report,) = at.monitor.runs(1)
+        at.monitor.wait("prx.hooks.dead_letter", 1)
+    assert (report["status"], report["exit_code"]) == ("failed", 2)
+    assert "deny" not in json.dumps([event.payload for event in at.monitor.seen])
+    assert {event.topic for event in at.monitor.seen} == {"prx.hooks.run", "prx.hooks.dead_letter"}
+
+
 def test_bad_files_are_said_and_the_others_run(at: Scene, home: Home) -> None:
     """Each has its diagnostic in the log, with file, line and column."""
     home.hook("good", "[agent:end]", "true")
