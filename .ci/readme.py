@@ -19,7 +19,9 @@ from broker.protocol import errors, limits  # noqa: E402
 from broker.protocol.catalogue_tables import dialect_table, events_table  # noqa: E402
 from subscribers.config.layers import value_of  # noqa: E402
 from subscribers.config.schema import SECTIONS, Settings, keys, reach  # noqa: E402
+from subscribers.dialects import librefang_rules as librefang  # noqa: E402
 from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
+from subscribers.dialects.librefang_differences import DIFFERENCES  # noqa: E402
 from subscribers.dialects.prx_plugin_rules import KEYS  # noqa: E402
 from subscribers.dialects.prx_rules import FIELDS, METACHARACTERS  # noqa: E402
 from subscribers.http.application import describe_api  # noqa: E402
@@ -84,6 +86,17 @@ def endpoints_table() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "events": events_table,
     "prx-view": lambda: dialect_table(("prx",)),
+    "librefang-keys": lambda: table(
+        ("Key", "Type", "Required", "Meaning"),
+        ((f"`{k.name}`", k.type, "yes" if k.required else "no", k.meaning) for k in librefang.KEYS),
+    ),
+    "librefang-variables": lambda: table(
+        ("Variable", "Holds"), ((f"`{name}`", text) for name, text in librefang.HOOK_VARIABLES.items())
+    ),
+    "librefang-view": lambda: dialect_table(("librefang",)),
+    "librefang-differences": lambda: table(
+        ("", "About", "The page", "The program", "prxbus"), ((d.number, *d[1:]) for d in DIFFERENCES)
+    ),
     "limits": limits_table,
     "errors": errors_table,
     "settings": settings_table,
