@@ -35,7 +35,7 @@ TICK_MS = 50
 
 
 class Refused(Exception):
-    """What breaks a rule of the document; the text is its reason (12)."""
+    """What breaks a rule of the document; the text is its reason (13)."""
 
 
 def say(**line: Any) -> None:

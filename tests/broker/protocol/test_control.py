@@ -141,4 +141,4 @@ def test_a_message_nested_without_end_is_refused(place: int) -> None:
 
 def test_the_roles_are_those_of_the_document() -> None:
     """A peer publishes, subscribes, or only asks."""
-    assert ROLES == ("publisher", "subscriber", "tool")
+    assert ROLES == ("publisher", "subscriber", "decider", "tool")

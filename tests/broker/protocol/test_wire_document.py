@@ -9,10 +9,14 @@ import msgpack
 import pytest
 
 import broker.protocol
+from broker.client.core.asking import pack_answers, read_heard, redacted
+from broker.control.bounds import HEARD_BYTES
+from broker.control.peers import Peer
 from broker.protocol import limits
 from broker.protocol.batches import decode_batch, encode_batch
 from broker.protocol.beacons import Beacon, decode_beacon, encode_beacons
-from broker.protocol.control import FIELDS, decode_message
+from broker.protocol.control import DECIDER_LANE, FIELDS, KEY_BYTES, decode_message, decode_together
+from broker.protocol.decisions import FAILURES, SILENCES, VERDICTS, Answer
 from broker.protocol.events import (
     PUBLISHER_BYTES,
     VERSION,
@@ -120,10 +124,19 @@ def control_examples() -> list[list[Any]]:
     return [value(json.loads(re.sub(r"(h'[0-9a-f]*')", r'"\1"', line))) for line in lines]
 
 
+OPTIONAL = {"hello": {"many", "priority", "failure"}, "welcome": {"many"}}
+"""Fields that a message may also have."""
+
+
 def test_there_is_an_example_of_each_control_message() -> None:
-    """Every kind is shown, and its example has the documented fields and no other."""
-    shown = {kind: body for _, kind, _, body in control_examples()}
-    assert {kind: set(body) for kind, body in shown.items()} == {kind: set(FIELDS[kind]) for kind in FIELDS}
+    """Every kind is shown, and each example has the documented fields and no other."""
+    shown = [(kind, set(body)) for _, kind, _, body in control_examples()]
+    assert {kind for kind, _ in shown} == set(FIELDS)
+    for kind, fields in shown:
+        assert set(FIELDS[kind]) <= fields <= set(FIELDS[kind]) | OPTIONAL.get(kind, set()), kind
+    hellos = [fields for kind, fields in shown if kind == "hello"]
+    assert {"priority", "failure"} <= set.union(*hellos)
+    assert "`hello` and `welcome` `many`: bool" in DOCUMENT
 
 
 @pytest.mark.parametrize("fields", control_examples(), ids=lambda fields: fields[1])
@@ -133,10 +146,61 @@ def test_a_control_example_is_a_message(fields: list[Any]) -> None:
     assert [VERSION, *message] == fields
     if message.kind == "beacon":
         assert decode_beacon(message.body["frame"]).closing
-    elif message.kind == "publish":
+    elif message.kind in ("publish", "ask", "asked"):
         assert decode_event(message.body["frame"]).topic == "prx"
+    elif message.kind == "answer":
+        assert read_heard([["d", "open", None, 0, message.body["answers"]]], no_spool)[0].answers == (
+            Answer("guards.py", "deny", "not here"),
+        )
+    elif message.kind == "answered":
+        answered, late = read_heard(message.body["heard"], no_spool)
+        assert (answered.answers[0].handler, answered.silence) == ("guards.py", None)
+        assert (late.decider, late.silence) == ("slow", "timeout")
+    elif message.kind == "many":
+        assert [inner.kind for inner in decode_together(bytes(msgpack.packb(fields)))] == ["answer", "answer"]
+    elif message.kind == "hello":
+        Peer(message.body, None, 0.0)
     for frame in message.body.get("frames", ()):
         assert decode_event(frame).topic == "prx"
+
+
+def no_spool(claim: Claim) -> bytes:
+    """No example has a claim."""
+    raise AssertionError(claim)
+
+
+def test_the_answers_are_what_the_code_writes() -> None:
+    """The annotated answers are the packer's output for two answers, byte for byte."""
+    answers = (
+        Answer("guards.py", "deny", "not here"),
+        Answer("hint.py", contexts=("use make",), updated_input={"command": "make"}, output=None, priority=5),
+    )
+    assert example("answers") == pack_answers(answers)
+    assert read_heard([["d", "open", None, 0, example("answers")]], no_spool)[0].answers == answers
+
+
+def test_the_parts_of_an_answer_are_the_code_s() -> None:
+    """The table has the fields of an answer in their order; words for verdicts and silence are ours."""
+    assert [row[0].replace(" ", "_") for row in table("Part")] == list(Answer._fields)
+    for word in (*VERDICTS, *SILENCES, *FAILURES):
+        assert f"`{word}`" in DOCUMENT
+
+
+def test_the_copy_of_a_tool_s_result_is_the_code_s() -> None:
+    """The fields whose values stay are those that the document names."""
+    section = DOCUMENT.split("**The copy.**")[1].split("the\nvalues")[0]
+    kept = set(re.findall(r"`([a-z_]+)`", section))
+    given = dict.fromkeys([*kept, "output"], "x")
+    copy = json.loads(redacted(given))
+    assert {name for name in copy if copy[name] == "x"} == kept
+    assert set(copy) - kept == {"output_bytes", "output_sha256"}
+
+
+def test_the_lanes_are_the_code_s() -> None:
+    """Routing ids that mean something stand in the document as in the code, and so does an ask's room."""
+    rows = [row[0] for row in table("Routing id")]
+    assert rows == [f"{KEY_BYTES} bytes", f"those and `{DECIDER_LANE.hex()}`", "those and anything else"]
+    assert f"at most {HEARD_BYTES:,} bytes" in DOCUMENT
 
 
 def test_the_table_of_control_messages_is_the_code_s() -> None:
@@ -158,7 +222,7 @@ def test_the_table_of_control_messages_is_the_code_s() -> None:
         )
 
     assert [(row[0], row[3]) for row in table("Kind")] == [(f"`{kind}`", cell(kind)) for kind in FIELDS]
-    assert {row[1] for row in table("Kind")} == {"client", "broker"}
+    assert {row[1] for row in table("Kind")} == {"client", "broker", "either"}
 
 
 def test_the_table_of_limits_is_the_code_s() -> None:
