@@ -23,7 +23,8 @@ _HANDLER = """
 from subscribers.handlers import transform
 
 @transform(tools=["dump"], timeout=20.0)
-def first_lines(text, ctx):
+def first_lines(event, ctx):
+    text = event.payload["tool_output"]
     end = -1
     for _ in range(200):
         end = text.find("\\n", end + 1)

@@ -305,8 +305,7 @@ class Decider(Closing):
         if self._report is None:
             return self.stats
         try:
-            extra = dict(self._report())
-            msgpack.packb(extra)
+            extra = msgpack.unpackb(msgpack.packb(dict(self._report())))  # of plain types
         except Exception as error:
             get_logger("broker.client").warning("a report failed", decider=self.name, error=repr(error)[:200])
             extra = {"report_errors": 1}

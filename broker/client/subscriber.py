@@ -262,8 +262,7 @@ class Subscriber(Closing):
         if self._report is None:
             return self.stats
         try:
-            extra = dict(self._report())
-            msgpack.packb(extra)
+            extra = msgpack.unpackb(msgpack.packb(dict(self._report())))  # of plain types
         except Exception as error:
             self._report_errors += 1
             get_logger("broker.client").warning(

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 from ..protocol.control import DECIDER_LANE, KEY_BYTES, encode_message
 from ..protocol.decisions import Failure, Silence
 from ..protocol.errors import LimitExceeded
-from ..protocol.limits import ANSWER_BYTES, ASK_SECONDS, ASKED, ASKS, PEERS
+from ..protocol.events import split_key, topic_of
+from ..protocol.limits import ANSWER_BYTES, ASK_SECONDS, ASKED, ASKS, FRAME_BYTES, PEERS
 from .actions import Action, Send
-from .bounds import DECIDERS_REMEMBERED, HEARD_BYTES, MATCHES_CACHED
+from .bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN, MATCHES_CACHED
 from .matching import Interests
 
 
@@ -75,11 +76,11 @@ class Asks:
         self._remembered: dict[str, bytes] = {}  # name -> key, the longest remembered first
         self._patterns: dict[bytes, tuple[str, ...]] = {}
         self._up: dict[bytes, None] = {}  # keys of deciders whose lane is connected
-        self._found: dict[str, tuple[tuple[bytes, Decider], ...]] = {}
+        self._found: dict[bytes, tuple[tuple[bytes, Decider], ...]] = {}  # by topic, as it stands in a key
         self._tokens = count(1)
         self._asked: dict[int, _Asked] = {}
-        self._open: dict[bytes, dict[int, _Ask]] = {}  # by lane and request
-        self._lanes: dict[bytes, set[bytes]] = {}  # of an asker, those with open asks
+        self._open: dict[bytes, dict[int, _Ask]] = {}  # by lane and request; lanes stay until they are cut
+        self._lanes: dict[bytes, set[bytes]] = {}  # of an asker, those that are known
         self._of: dict[bytes, set[int]] = {}  # tokens of a decider
         self._deadlines: list[tuple[float, int, _Ask]] = []
         self._number = count()
@@ -134,9 +135,7 @@ class Asks:
             self._found.clear()
             tokens = sorted(self._of.get(lane[:KEY_BYTES], ()))
             return [action for token in tokens for action in self._silent(token, "unreachable", now)]
-        asks = list(self._open.get(lane, {}).values())
-        self.counts["cancelled"] += len(asks)
-        return [action for ask in asks for action in self._end(ask)]
+        return self._cancel_all(lane)
 
     @property
     def remembered(self) -> tuple[str, ...]:
@@ -145,15 +144,18 @@ class Asks:
 
     # -- asks -------------------------------------------------------------------------------
 
-    def ask(
-        self, lane: bytes, request: int, topic: str, frame: bytes, timeout_s: float, now: float
-    ) -> list[Action]:
-        """Forward an ask; raises :class:`LimitExceeded`. Without deciders it is answered at once."""
+    def ask(self, lane: bytes, request: int, frame: bytes, timeout_s: float, now: float) -> list[Action]:
+        """Forward an ask, an event's frame; without deciders it is answered at once.
+
+        Raises :class:`LimitExceeded`, and :class:`DecodeError` for a frame that begins like no event's.
+        """
         if not 0 < timeout_s <= ASK_SECONDS:
             raise LimitExceeded(f"the time for an ask is more than 0 and at most {ASK_SECONDS:g} s")
         if self._under_way >= self._limit:
             raise LimitExceeded(f"{self._limit:,} asks are under way; that is the most")
-        found = self._find(topic)
+        found = self._found.get(frame[1 : frame.find(b"\0")]) if b"0" <= frame[:1] <= b"7" else None
+        if found is None or len(frame) > FRAME_BYTES:
+            found = self._find(split_key(frame)[0].name)
         ask = _Ask(lane, request, now + timeout_s)
         self.counts["asked"] += 1
         actions: list[Action] = []
@@ -174,10 +176,11 @@ class Asks:
         if not ask.left:
             self.counts["answered"] += 1
             return [_answered(ask)]
-        replaced = self._open.get(lane, {}).get(request)
-        cancelled = self._end(replaced) if replaced is not None else []  # a lane that repeats a number
-        self._open.setdefault(lane, {})[request] = ask
-        self._lanes.setdefault(lane[:KEY_BYTES], set()).add(lane)
+        asks = self._open.get(lane)
+        if asks is None:
+            asks = self._know(lane)
+        cancelled = self._end(asks[request]) if request in asks else []  # a lane that repeats a number
+        asks[request] = ask
         self._under_way += 1
         self._expect(ask)
         return cancelled + actions
@@ -210,10 +213,7 @@ class Asks:
 
     def asker_gone(self, key: bytes) -> list[Action]:
         """An asker ended: nobody waits for its asks."""
-        lanes = sorted(self._lanes.get(key, ()))
-        asks = [ask for lane in lanes for ask in self._open[lane].values()]
-        self.counts["cancelled"] += len(asks)
-        return [action for ask in asks for action in self._end(ask)]
+        return [action for lane in sorted(self._lanes.get(key, ())) for action in self._cancel_all(lane)]
 
     def due(self, now: float) -> list[Action]:
         """The asks whose time is over end with what was heard."""
@@ -254,20 +254,36 @@ class Asks:
         self._put(key, decider._replace(lane=b""), patterns)
         self._interests.put(key, patterns)
 
-    def _find(self, topic: str) -> tuple[tuple[bytes, Decider], ...]:
-        """The deciders of ``topic`` in declared order: by priority, then by name."""
-        found = self._found.get(topic)
-        if found is None:
-            if len(self._found) >= MATCHES_CACHED:
-                self._found.clear()
-            keys = self._interests.of(topic)
-            found = self._found[topic] = tuple(
-                sorted(
-                    ((key, self._deciders[key]) for key in keys),
-                    key=lambda pair: (pair[1].priority, pair[1].name, pair[0]),
-                )
+    def _find(self, name: bytes) -> tuple[tuple[bytes, Decider], ...]:
+        """The deciders of the topic ``name`` in declared order: by priority, then by name."""
+        keys = self._interests.of(topic_of(name))
+        if len(self._found) >= MATCHES_CACHED:
+            self._found.clear()
+        found = self._found[name] = tuple(
+            sorted(
+                ((key, self._deciders[key]) for key in keys),
+                key=lambda pair: (pair[1].priority, pair[1].name, pair[0]),
             )
+        )
         return found
+
+    def _know(self, lane: bytes) -> dict[int, _Ask]:
+        """A lane asks for the first time. When there are too many, those without an ask are forgotten."""
+        if len(self._open) >= LANES_KNOWN:
+            for idle in [each for each, asks in self._open.items() if not asks]:
+                self._cut(idle)
+        self._lanes.setdefault(lane[:KEY_BYTES], set()).add(lane)
+        asks = self._open[lane] = {}
+        return asks
+
+    def _cut(self, lane: bytes) -> None:
+        """A lane without asks is no longer known."""
+        if self._open.pop(lane, None) is not None:
+            owner = lane[:KEY_BYTES]
+            lanes = self._lanes[owner]
+            lanes.discard(lane)
+            if not lanes:
+                del self._lanes[owner]
 
     def _expect(self, ask: _Ask) -> None:
         """Remember the deadline. Those of asks that are over go in bulk, so that long ones do not pile up."""
@@ -307,6 +323,14 @@ class Asks:
         self._close(ask)
         return actions
 
+    def _cancel_all(self, lane: bytes) -> list[Action]:
+        """Nobody waits on ``lane`` any more."""
+        asks = list(self._open.get(lane, {}).values())
+        self.counts["cancelled"] += len(asks)
+        actions = [action for ask in asks for action in self._end(ask)]
+        self._cut(lane)
+        return actions
+
     def _forget(self, token: int) -> _Ask:
         asked = self._asked.pop(token)
         tokens = self._of[asked.key]
@@ -317,15 +341,7 @@ class Asks:
 
     def _close(self, ask: _Ask) -> None:
         self._under_way -= 1
-        asks = self._open[ask.lane]
-        del asks[ask.request]
-        if not asks:
-            del self._open[ask.lane]
-            owner = ask.lane[:KEY_BYTES]
-            lanes = self._lanes[owner]
-            lanes.discard(ask.lane)
-            if not lanes:
-                del self._lanes[owner]
+        del self._open[ask.lane][ask.request]
 
 
 def _answered(ask: _Ask) -> Action:

@@ -52,3 +52,6 @@ DECIDERS_REMEMBERED: Final = 256
 
 HEARD_BYTES: Final = 900_000
 """All answers to one ask; what does not fit counts as failed. Below CONTROL_BYTES with its frame."""
+
+LANES_KNOWN: Final = 20_000
+"""Lanes that have asked; beyond it those without an ask under way are forgotten."""

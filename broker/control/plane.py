@@ -16,7 +16,7 @@ from ..protocol.beacons import decode_beacon
 from ..protocol.control import KEY_BYTES, decode_message, encode_message
 from ..protocol.decisions import Silence
 from ..protocol.errors import BusError, DecodeError, LimitExceeded, QueueFull, shown
-from ..protocol.events import decode_event, split_key, topic_of
+from ..protocol.events import decode_event
 from ..protocol.topics import INBOX_PREFIX, parse_patterns
 from .actions import Action, Forget, Inject, Measure, Send, Watch
 from .asks import Asks, Decider, is_decider_lane, lane_of
@@ -330,10 +330,8 @@ class ControlPlane:
         self._refuse_while_draining()
         if message.peer[:KEY_BYTES] not in self.roster:
             raise Unregistered("an ask comes from a peer that has said hello to this broker, or a lane of it")
-        frame = message.body["frame"]
-        key, _ = split_key(frame)
         seconds = message.body["timeout_ms"] / 1000
-        return self.asks.ask(message.peer, message.request, topic_of(key.name), frame, seconds, message.now)
+        return self.asks.ask(message.peer, message.request, message.body["frame"], seconds, message.now)
 
     def _answer(self, message: Received) -> list[Action]:
         body = message.body

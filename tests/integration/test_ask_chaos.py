@@ -19,6 +19,7 @@ from typing import Any
 
 from broker.client import aio
 from broker.client.tool import Tool
+from broker.protocol.errors import RequestTimeout
 from broker.testing import running_broker
 from tests.integration.waiting import until
 
@@ -133,7 +134,12 @@ async def ask_all(bus: str, count: int, ended: Counter[int], silences: Counter[s
                 await asyncio.wait([task])
                 ended[number] += 1
                 continue
-            decision = await ask
+            try:
+                decision = await ask
+            except RequestTimeout:  # the machine is so busy that the broker itself was late
+                ended[number] += 1
+                silences["no word"] += 1
+                continue
             ended[number] += 1
             assert decision.verdict in ("none", "allow"), decision
             for heard in decision.heard:

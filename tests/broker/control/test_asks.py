@@ -11,10 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from broker.control.actions import Action, Send
 from broker.control.asks import Asks, Decider, is_decider_lane, lane_of
-from broker.control.bounds import DECIDERS_REMEMBERED, HEARD_BYTES
+from broker.control.bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN
 from broker.protocol.control import KEY_BYTES, Message, decode_message
-from broker.protocol.errors import LimitExceeded
-from broker.protocol.limits import ANSWER_BYTES, ASK_SECONDS, ASKED
+from broker.protocol.errors import DecodeError, LimitExceeded
+from broker.protocol.limits import ANSWER_BYTES, ASK_SECONDS, ASKED, FRAME_BYTES
 
 ASKER = b"a" * KEY_BYTES
 LANE = ASKER + b"\x10\0\0"
@@ -52,7 +52,7 @@ def asked(
     asks: Asks, request: int = 1, *, lane: bytes = LANE, timeout_s: float = 2.0, now: float = 0.0
 ) -> Any:
     """Ask about ``x.y``: the tokens by decider lane, or the answer when there is nobody."""
-    sent = messages(asks.ask(lane, request, "x.y", FRAME, timeout_s, now))
+    sent = messages(asks.ask(lane, request, FRAME, timeout_s, now))
     if [said.kind for _, said in sent] == ["answered"]:
         return sent[0][1].body["heard"]
     assert all(said.kind == "asked" and said.body["frame"] == FRAME for _, said in sent)
@@ -198,7 +198,7 @@ def test_a_number_that_is_used_again_ends_the_ask_before() -> None:
     """A lane has one ask of a number: the older one is cancelled."""
     asks = with_deciders(1)
     asked(asks)
-    sent = messages(asks.ask(LANE, 1, "x.y", FRAME, 2.0, 0.0))
+    sent = messages(asks.ask(LANE, 1, FRAME, 2.0, 0.0))
     assert [said.kind for _, said in sent] == ["cancelled", "asked"]
     assert len(asks) == 1
 
@@ -257,7 +257,7 @@ def test_a_lane_may_be_up_before_its_decider_says_hello() -> None:
 def test_the_time_of_an_ask_is_bounded(timeout_s: float) -> None:
     """No time and too much of it are refused."""
     with pytest.raises(LimitExceeded, match="time for an ask"):
-        Asks().ask(LANE, 1, "x.y", FRAME, timeout_s, 0.0)
+        Asks().ask(LANE, 1, FRAME, timeout_s, 0.0)
 
 
 def test_the_asks_under_way_are_bounded() -> None:
@@ -296,7 +296,7 @@ def test_matches_are_remembered_within_a_bound() -> None:
     """Ten thousand topics and more are asked about and none is answered wrongly."""
     asks = with_deciders(1)
     for number in range(10_005):
-        assert len(asks.ask(LANE, number, f"x.t{number}", FRAME, 1.0, 0.0)) == 1
+        assert len(asks.ask(LANE, number, b"0x.t%d\0" % number, 1.0, 0.0)) == 1
         asks.cancel(LANE, number)
     assert len(asks._found) <= 10_000
 
@@ -369,7 +369,7 @@ class Conversations(RuleBasedStateMachine):
         peer = ASKER + bytes([lane]) if lane else ASKER
         self.waiting.add((peer, self.request))
         self.deadline[peer, self.request] = self.now + timeout_s
-        self.see(self.asks.ask(peer, self.request, "x.y", FRAME, timeout_s, self.now))
+        self.see(self.asks.ask(peer, self.request, FRAME, timeout_s, self.now))
 
     @precondition(lambda self: self.tokens)
     @rule(data=st.data(), fails=st.booleans(), foreign=st.booleans())
@@ -417,8 +417,8 @@ class Conversations(RuleBasedStateMachine):
         assert len(self.asks) == 0
         assert not self.asks._asked
         assert not self.asks._of
-        assert not self.asks._open
-        assert not self.asks._lanes
+        assert not any(self.asks._open.values())
+        assert {lane for lanes in self.asks._lanes.values() for lane in lanes} == set(self.asks._open)
 
 
 TestConversations = Conversations.TestCase
@@ -429,3 +429,28 @@ TestConversations.settings = settings(max_examples=60, stateful_step_count=40, d
 def test_any_lane_may_be_cut(peer: bytes) -> None:
     """The end of a connection that never asked is no error."""
     assert Asks().lane_gone(peer, 0.0) == []
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [b"", b"0", b"8x.y\0", b"/x.y\0", b"0x..y\0", b"0$inbox.x\0", b"0x.y", b"0x.y\0" + bytes(FRAME_BYTES)],
+)
+def test_a_frame_that_begins_like_no_event_s_is_refused(frame: bytes) -> None:
+    """An ask is about an event: key, depth and size are looked at, and nothing is asked."""
+    asks = with_deciders(1)
+    asked(asks)
+    with pytest.raises(DecodeError):
+        asks.ask(LANE, 2, frame, 2.0, 0.0)
+    assert len(asks) == 1
+
+
+def test_lanes_that_ask_do_not_pile_up() -> None:
+    """When there are too many, those that have nothing under way are forgotten, and no other."""
+    asks = with_deciders(1)
+    asked(asks, 1, lane=ASKER + b"busy")
+    for number in range(LANES_KNOWN + 5):
+        lane = ASKER + number.to_bytes(3, "big")
+        asked(asks, 1, lane=lane)
+        asks.cancel(lane, 1)
+    assert len(asks._open) <= LANES_KNOWN
+    assert len(asks) == 1
