@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.transform_scene import Scene, elapsed, scene, transforms
+from tests.integration.transform_scene import Scene, elapsed, is_gone, scene, transforms
 from tests.integration.waiting import until
 
 HEAD = "import os, re, signal, subprocess, time\nfrom subscribers.handlers import transform\n"
@@ -22,14 +22,6 @@ FALLBACK = "@transform\ndef fallback(event, ctx): return 'fallback'\n"
 def _stage() -> Iterator[Scene]:
     with scene() as found:
         yield found
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def pids_in(path: Path) -> list[int]:

@@ -105,6 +105,14 @@ def transforms(scene: Scene, *options: str, **environment: str) -> Iterator[Runn
             process.stdout.close()
 
 
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def listen(scene: Scene, *patterns: str) -> Subscriber:
     """A subscriber on the scene's bus."""
     return Subscriber(patterns, name="listener", runtime_dir=scene.bus)
