@@ -51,7 +51,7 @@ class StubStep:
 class World:
     """Files of handlers and a configuration in a folder, and what was opened for them.
 
-    A file's text lists its functions; "broken" in it is an error at loading, "refuse" a stem that cannot start.
+    A file's text lists its functions; "broken" in it is an error at loading, "refuse" one at the start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -64,7 +64,7 @@ class World:
             str(folder / "w"),
             lambda: self.units,
             self._open,
-            lambda transform: self._link(transform),
+            self._link,
         )
 
     def _open(self, unit: HandlerUnit) -> FunctionPool:
@@ -100,7 +100,7 @@ class World:
 
 
 def test_the_order_is_the_users_then_the_workspaces(tmp_path: Path) -> None:
-    """Tables before functions of the same origin; named files before packages; within a file as they stand."""
+    """Tables before functions of the same origin; named files before packages; in a file as they stand."""
     world = World(tmp_path)
     world.file("z.py", "b a")
     world.file("y.py", "f", origin="installed")
