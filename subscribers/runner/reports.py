@@ -26,6 +26,9 @@ STDERR_CHARACTERS: Final = 2_000
 REASON_CHARACTERS: Final = 2_000
 """First characters of an outcome's reason that a report carries."""
 
+NAME_CHARACTERS: Final = 200
+"""First characters of a hook's name that a report carries."""
+
 COMMAND_CHARACTERS: Final = 200
 """First characters of the command that a report carries."""
 
@@ -36,10 +39,12 @@ LETTER_BYTES: Final = 32_768
 def run_report(spec: HookSpec, event_id: str, outcome: Outcome, waited_s: float) -> dict[str, Any]:
     """The payload of ``prx.hooks.run``: which hook ran for which event and how it ended.
 
+    A hook that has a name goes by it, any other by its id.
+
     ``waited_ms`` is the time between the event's arrival at the runner and the start.
     """
     return {
-        "hook": spec.id if spec.name is None else spec.name,
+        "hook": spec.id if spec.name is None else spec.name[:NAME_CHARACTERS],
         "dialect": spec.dialect,
         "path": spec.path,
         "command": " ".join((spec.command, *spec.args))[:COMMAND_CHARACTERS],

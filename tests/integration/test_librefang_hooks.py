@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,9 @@ def test_every_event_arrives_with_every_field_of_the_page(at: Scene, home: Home)
         reports = at.monitor.runs(7)
     assert {(r["hook"], r["dialect"], r["status"]) for r in reports} == {("all", "librefang", "ok")}
     for name, fields in FIELDS.items():
-        payload = json.loads((folder / name).read_text())
+        written = (folder / name).read_text()
+        payload = json.loads(written)
+        assert written == json.dumps(payload, separators=(",", ":"))
         assert list(payload) == fields.split()
         known = {"session_id": "s1"} if "session_id" in payload else {}
         assert payload == dict.fromkeys(payload) | known
@@ -167,6 +170,52 @@ def test_arguments_are_passed_as_they_are(at: Scene, home: Home) -> None:
         (report,) = at.monitor.runs(1)
     assert report["command"].startswith("./run.sh two words $HOME")
     assert (home.path / "hooks/h/said").read_text() == "two words|$HOME|; false||"
+
+
+def test_a_program_with_blanks_in_its_name_runs_in_its_folder(at: Scene, home: Home) -> None:
+    """The whole command is one path, with args and without."""
+    for name, more in (("with", "args: [one word]\n"), ("without", "")):
+        folder = home.hook(name, "[agent:end]", 'echo "$# $1" > said', more)
+        (folder / "run.sh").rename(folder / "my run.sh")
+        file = folder / "HOOK.yaml"
+        file.write_text(file.read_text().replace("./run.sh", "./my run.sh"))
+    with serve(at.bus, home):
+        at.agent.publish("prx.lifecycle.agent_end", {})
+        assert {report["status"] for report in at.monitor.runs(2)} == {"ok"}
+    assert (home.path / "hooks/with/said").read_text() == "1 one word\n"
+    assert (home.path / "hooks/without/said").read_text() == "0 \n"
+
+
+def test_an_interpreter_may_be_the_command(at: Scene, home: Home) -> None:
+    """A word of the PATH is used, with a notice; a script without a #! line of its own is not started."""
+    folder = home.hook("python", "[agent:end]", "")
+    (folder / "run.py").write_text("import os; open('said', 'w').write(os.environ['HOOK_EVENT'])")
+    (folder / "HOOK.yaml").write_text("name: python\nevents: [agent:end]\ncommand: python3 run.py\n")
+    (home.hook("bare", "[agent:end]", "") / "run.sh").write_text("true\n")
+    with serve(at.bus, home) as served:
+        at.agent.publish("prx.lifecycle.agent_end", {})
+        by_name = {report["hook"]: report for report in at.monitor.runs(2)}
+        assert "python/HOOK.yaml:3:10: info: command: " in served.log.read_text()
+    assert (folder / "said").read_text() == "agent:end"
+    assert by_name["python"]["status"] == "ok"
+    assert by_name["bare"]["status"] == "not_started"
+    assert "its first line must name an interpreter" in by_name["bare"]["reason"]
+
+
+def test_time_spent_waiting_does_not_count(at: Scene, home: Home) -> None:
+    """The five seconds begin when the program does, not when its turn is awaited."""
+    first = home.hook("a", "[agent:end]", "touch began; until [ -e go ]; do sleep 0.02; done")
+    home.hook("b", "[agent:end]", "true")
+    with serve(at.bus, home, "--runs", "1"):
+        at.agent.publish("prx.lifecycle.agent_end", {})
+        until((first / "began").exists, "the first to begin")
+        since = time.monotonic()
+        until(lambda: time.monotonic() > since + 0.3, "the second to have waited")
+        (first / "go").touch()
+        reports = {report["hook"]: report for report in at.monitor.runs(2)}
+    assert {report["status"] for report in reports.values()} == {"ok"}
+    assert reports["b"]["waited_ms"] >= 300
+    assert reports["a"]["duration_ms"] >= 300
 
 
 def test_a_run_of_more_than_five_seconds_is_killed_with_its_group(at: Scene, home: Home) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from subscribers.dialects.librefang_differences import DIFFERENCES
 from tests.conformance.librefang import page
+from tests.conformance.librefang.program import ROWS, Row
 from tests.conformance.librefang.sentences import DIFFERENCES_SHOWN, FILES, SENTENCES, Sentence
 from tests.conformance.prx.page import digest, sentences
 
@@ -46,6 +47,13 @@ def test_every_difference_is_shown(number: str) -> None:
     """A row of the table of differences has tests, and they exist."""
     assert DIFFERENCES_SHOWN[number]
     assert [shown for shown in DIFFERENCES_SHOWN[number] if not is_a_test(shown)] == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.about.replace(" ", "-") for row in ROWS])
+def test_every_behaviour_of_the_program_is_answered(row: Row) -> None:
+    """What is known of the program has tests that show ours, the same or another, and they exist."""
+    assert row.shown_by
+    assert [shown for shown in row.shown_by if not is_a_test(shown)] == []
 
 
 def test_the_differences_are_numbered_in_order() -> None:

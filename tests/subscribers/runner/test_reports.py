@@ -1,6 +1,7 @@
 """What the bus is told of a run."""
 
 import base64
+from dataclasses import replace
 
 import orjson
 from hypothesis import example, given
@@ -10,6 +11,7 @@ from subscribers.hooks.outcome import NOTHING, Captured, Outcome
 from subscribers.hooks.spec import HookSpec
 from subscribers.runner.reports import (
     LETTER_BYTES,
+    NAME_CHARACTERS,
     REASON_CHARACTERS,
     STDERR_CHARACTERS,
     dead_letter,
@@ -40,6 +42,13 @@ def test_a_report_says_which_hook_ran_for_what_and_how_it_ended() -> None:
         "stderr": "e" * STDERR_CHARACTERS,
         "reason": None,
     }
+
+
+def test_a_hook_goes_by_its_name_where_it_has_one() -> None:
+    """The name is cut: a file may say anything."""
+    for name, shown in (("notify", "notify"), ("n" * 10_000, "n" * NAME_CHARACTERS)):
+        report = run_report(replace(SPEC, name=name), "id", Outcome.not_started("gone"), 0.0)
+        assert report["hook"] == shown
 
 
 def test_a_reason_is_cut() -> None:

@@ -134,6 +134,15 @@ def test_a_scan_that_fails_changes_nothing(home: Home) -> None:
     assert (home.names, home.scans[-1].hooks) == (["a"], 1)
 
 
+def test_two_hooks_may_have_the_same_name(home: Home) -> None:
+    """They are told apart by their files, also where runs are counted."""
+    home.write("a", GOOD.replace("{name}", "same"))
+    home.write("b", GOOD.replace("{name}", "same"))
+    home.scan()
+    assert home.names == ["same", "same"]
+    assert len({spec.key for spec in home.hooks.plan.specs}) == 2
+
+
 def test_a_link_without_a_file_is_no_hook(home: Home) -> None:
     """There is nothing to read, so there is nothing in force."""
     (home.path / "hooks" / "a").mkdir()
