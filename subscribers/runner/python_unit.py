@@ -74,6 +74,7 @@ class Unit:
         self.settled = False  # whether the first load has come to an end, good or bad
         self._due: float | None = None
         self._share: str | None = None
+        self._taking: Process | None = None  # the one that leaves and may still take something
         self._is_ending = False  # whether the one in service was told that it is alone
         self._is_asked = False  # whether the one in service was told that another one comes
         self._again = False
@@ -159,13 +160,21 @@ class Unit:
             elif said == "condemned":
                 self._condemned(message, now)
         elif said == "retired":
-            self._end_sharing(now)
+            self._has_left(process, now)
 
     def ended(self, process: Process, how: str, now: float) -> bool:
         """A process is gone, for the reason ``how``; whether it was expected to end."""
+        is_expected = self._ended(process, how, now)
+        if self.is_gone and not self.processes:
+            self._forget_sharing(now)
+        return is_expected
+
+    # -- parts --------------------------------------------------------------------------------
+
+    def _ended(self, process: Process, how: str, now: float) -> bool:
         if process in self.leaving:
             self.leaving.remove(process)
-            self._end_sharing(now)
+            self._has_left(process, now)
             return True
         if process is self.coming:
             self._has_not_come(how, now)
@@ -174,8 +183,6 @@ class Unit:
         if not self.is_gone:
             self._has_died(how, now)
         return self.is_gone
-
-    # -- parts --------------------------------------------------------------------------------
 
     def _begin(self, now: float) -> None:
         self.restarts.started(now)
@@ -208,6 +215,13 @@ class Unit:
         process.say({"do": "retire", "after_ns": after_ns})
         process.kill_at = now + LEAVE_SECONDS
         self.leaving.append(process)
+        self._taking = process
+
+    def _has_left(self, process: Process, now: float) -> None:
+        """A worker that leaves takes nothing more; what it finishes meanwhile is no matter of this change."""
+        if process is self._taking:
+            self._taking = None
+            self._end_sharing(now)
 
     def _has_not_come(self, how: str, now: float) -> None:
         """The new worker ended before it was ready."""
@@ -216,8 +230,9 @@ class Unit:
         self.settled = True
         if not (is_explained or self.is_gone):
             log.error("handlers could not be loaded", file=self.unit.path, how=how)
-            if self.current is None or self._is_condemned:
-                self._due = self.restarts.ended(now)  # no bus, no room: perhaps not the file's fault
+            self._due = self.restarts.ended(
+                now
+            )  # no bus, no room: perhaps not the file's fault, so once more
         if self._share is not None:
             self._end_sharing(now)
         else:

@@ -206,7 +206,7 @@ class Worker:
         return {
             **self._dispatcher.counters(),
             "restarts": self._options.restarts,
-            "condemned": self._condemned,
+            "condemned": int(self._condemned),
         }
 
     # -- ending -------------------------------------------------------------------------------
