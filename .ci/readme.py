@@ -19,6 +19,7 @@ from broker.protocol import errors, limits  # noqa: E402
 from broker.protocol.catalogue_tables import dialect_table, events_table  # noqa: E402
 from subscribers.config.layers import value_of  # noqa: E402
 from subscribers.config.schema import SECTIONS, Settings, keys, reach  # noqa: E402
+from subscribers.config.transforms import Table  # noqa: E402
 from subscribers.dialects import librefang_rules as librefang  # noqa: E402
 from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
 from subscribers.dialects.librefang_differences import DIFFERENCES  # noqa: E402
@@ -67,6 +68,16 @@ def settings_table() -> str:
     return table(("Setting", "Default", "Meaning", "Variable", "A workspace's file may"), rows)
 
 
+def transform_table() -> str:
+    """What a ``[[transform]]`` may say."""
+    rows = []
+    for name, field in Table.model_fields.items():
+        assert isinstance(field.json_schema_extra, dict)
+        default = "required" if field.is_required() else "" if field.default is None else f"`{field.default}`"
+        rows.append((f"`{name}`", field.json_schema_extra["shown"], default, field.description))
+    return table(("Key", "Type", "Default", "Meaning"), rows)
+
+
 def environment_table() -> str:
     """What ``env`` cannot set."""
     rows = ((f"`{r.name}{'*' if r.prefix else ''}`", r.reason, r.origin) for r in RULES)
@@ -100,6 +111,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "limits": limits_table,
     "errors": errors_table,
     "settings": settings_table,
+    "transform-keys": transform_table,
     "http-endpoints": endpoints_table,
     "exits": lambda: table(("Code", "Meaning"), ((row.code, row.meaning) for row in exits.TABLE)),
     "hook-fields": lambda: table(

@@ -44,15 +44,30 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     command: Annotated[list[Word], Field(min_length=1, max_length=128)] = Field(
-        description="the program and its arguments; one text is split into words, no shell reads it"
+        description="the program and its arguments; a string is split into words, and read by no shell",
+        json_schema_extra={"shown": "array of strings, or a string"},
     )
-    tools: Annotated[list[Name], Field(max_length=256)] = Field([], description="tools it is for; [] is all")
+    tools: Annotated[list[Name], Field(max_length=256)] = Field(
+        [],
+        description="tools that it is for, `*` standing for any characters; none: all",
+        json_schema_extra={"shown": "array of strings"},
+    )
     agents: Annotated[list[Name], Field(max_length=256)] = Field(
-        [], description="agents it is for, by id; [] is all"
+        [],
+        description="agents that it is for, by id or name; none: all",
+        json_schema_extra={"shown": "array of strings"},
     )
-    timeout: float = Field(TIMEOUT_S, gt=0, le=MAX_TIMEOUT_S, description="seconds it may take")
+    timeout: float = Field(
+        TIMEOUT_S,
+        gt=0,
+        le=MAX_TIMEOUT_S,
+        description=f"seconds that it may take, at most {MAX_TIMEOUT_S:g}",
+        json_schema_extra={"shown": "number"},
+    )
     name: Annotated[str, StringConstraints(pattern=r"^[\w.:/#\[\] -]{1,100}$")] | None = Field(
-        None, description="who it is in answers and records; else its file and place"
+        None,
+        description="what it is called in answers and records; else its file and place",
+        json_schema_extra={"shown": "string"},
     )
 
     @field_validator("command", mode="before")
