@@ -3,9 +3,10 @@
 Decides how a process is made. Refuses to wait for it, to read from it and to end it. No ``preexec_fn``:
 with one, ``subprocess`` copies our page tables (16 ms at 500 MB) instead of borrowing them.
 
-``posix_spawn`` costs half of what ``subprocess`` does, but it can neither change the directory nor close what
-is inheritable. After :func:`seal` a process has nothing that is; what it starts in the directory
-that it works in itself is started that way.
+``posix_spawn`` costs half of what ``subprocess`` does and lets other threads go on meanwhile (see
+:mod:`.posix_start`), but it can neither change the directory nor close what is inheritable. After
+:func:`seal` a process has nothing that is; what it starts in the directory that it works in itself is
+started that way.
 """
 
 from __future__ import annotations
@@ -15,18 +16,16 @@ import signal
 import subprocess
 import threading
 from contextlib import suppress
+from functools import cache
 
 from ..hooks.invocation import Invocation
+from .posix_start import RESTORED, Starter
 from .start_failure import explain
 
 CHUNK = 65_536
 
 _OWN = 3
 """Descriptors that every program has: its standard streams."""
-
-_NO_INPUT = (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)
-_RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that Python ignores and programs do not."""
 
 
 class StartFailed(Exception):
@@ -130,10 +129,28 @@ def spawn(invocation: Invocation, *, sealed: bool = False) -> Child:
     return Child(process, pidfd, stdin, unfed, stdout, stderr, marker)
 
 
+@cache
+def _starter() -> Starter | None:
+    """How programs are started here without holding up other threads; None where that cannot be done."""
+    try:
+        return Starter()
+    except OSError:
+        return None
+
+
+@cache
+def _no_input() -> int:
+    """A descriptor of ``/dev/null``, one for all children."""
+    return os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+
+
 def _quick(argv: list[bytes], env: dict[bytes, bytes], _cwd: str, theirs: list[int]) -> Process:
-    source = _NO_INPUT if len(theirs) < _OWN else (os.POSIX_SPAWN_DUP2, theirs[0], 0)
-    actions = [source, (os.POSIX_SPAWN_DUP2, theirs[-2], 1), (os.POSIX_SPAWN_DUP2, theirs[-1], 2)]
-    return Process(os.posix_spawn(argv[0], argv, env, file_actions=actions, setpgroup=0, setsigdef=_RESTORED))
+    streams = (theirs[0] if len(theirs) == _OWN else _no_input(), theirs[-2], theirs[-1])
+    starter = _starter()
+    if starter is not None:
+        return Process(starter.start(argv, env, streams))
+    actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
+    return Process(os.posix_spawn(argv[0], argv, env, file_actions=actions, setpgroup=0, setsigdef=RESTORED))
 
 
 def _any(argv: list[bytes], env: dict[bytes, bytes], cwd: str, theirs: list[int]) -> subprocess.Popen[bytes]:
