@@ -1,8 +1,8 @@
 """``posix_spawn`` of the C library, called so that other threads of this process go on meanwhile.
 
 ``os.posix_spawn`` keeps the interpreter's lock until the child has been executed, half a millisecond in which
-nothing else here runs, no other start either. Called through ``ctypes`` the lock is free. Decides how the call
-is made; what is started, and with which descriptors, is the caller's.
+nothing else here runs, no other start either. Called through ``ctypes`` the lock is free. Decides how the
+call is made; what is started, and with which descriptors, is the caller's.
 """
 
 from __future__ import annotations

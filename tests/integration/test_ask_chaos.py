@@ -93,6 +93,8 @@ class Mortal:
                 return
             self.deaths += 1
             self._process = self._start()
+            if self._stop:  # told so while it was started
+                self._process.kill()
 
 
 @contextmanager
