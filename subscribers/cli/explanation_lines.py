@@ -49,9 +49,9 @@ class ExplanationLines:
     """Formats explanations. ``columns`` None: lines are not wrapped. Paths are shown relative to ``cwd``."""
 
     def __init__(self, columns: int | None, cwd: str, *, colour: bool) -> None:
-        self._columns = None if columns is None else max(columns, NARROWEST)
+        self.columns = None if columns is None else max(columns, NARROWEST)
+        self.colour = colour
         self._cwd = cwd
-        self._colour = colour
         self._said: set[Diagnostic] = set()
 
     def report(self, files: Sequence[ExplainedFile]) -> Iterator[str]:
@@ -71,7 +71,7 @@ class ExplanationLines:
         """The file and what it is taken for: on one line, or on more where there is no room."""
         name = printable(self.shown_path(file.path))
         taken = "" if file.dialect is None else f"({file.dialect}: {printable(file.because)})"
-        is_short = self._columns is None or width(name) + len(MARGIN) + width(taken) <= self._columns
+        is_short = self.columns is None or width(name) + len(MARGIN) + width(taken) <= self.columns
         if is_short:
             yield self.painted(name, "bold") + (f"{MARGIN}{taken}" if taken else "")
         else:
@@ -90,7 +90,7 @@ class ExplanationLines:
         indent = len(MARGIN) + LABEL
         if told := "; ".join(facts(handler)):
             yield from self.paragraph(told, indent)
-        if handler.status == "ok" and handler.executable is not None:
+        if handler.status == "ok" and handler.executable not in (None, file.path):
             yield from self.paragraph(f"runs {printable(self.shown_path(handler.executable))}", indent)
         for diagnostic in handler.diagnostics:
             yield from self.diagnostic(diagnostic, file, indent)
@@ -151,7 +151,7 @@ class ExplanationLines:
 
     def painted(self, text: str, *styles: str) -> str:
         """The text in a style, where there are colours."""
-        return paint(text, *styles) if self._colour and styles and text else text
+        return paint(text, *styles) if self.colour and styles and text else text
 
     def shown_path(self, path: str) -> str:
         """A path relative to the current directory where it lies below it."""
@@ -161,9 +161,9 @@ class ExplanationLines:
         return path.removeprefix(below) if path.startswith(below) else path
 
     def _filled(self, text: str, indent: int, hanging: int) -> list[str]:
-        if self._columns is None:
+        if self.columns is None:
             return [text]
-        return list(wrap(text, self._columns - indent, hanging))
+        return list(wrap(text, self.columns - indent, hanging))
 
 
 def title(handler: Handler) -> str:

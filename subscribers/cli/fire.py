@@ -46,10 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fire; returns 1 when a handler failed, 4 when the decision is a denial."""
+    """Fire; returns 1 when a handler failed, 4 when the decision is a denial, and for nothing else."""
     from broker.cli.pub import parse_object, read_payload
     from broker.places import runtime_directory
     from broker.protocol.catalogue import check
+    from broker.protocol.errors import LimitExceeded, SchemaError
 
     from ..dialects.event_names import UnknownEvent, named
     from ..hooks.firing import document
@@ -62,13 +63,13 @@ def run(options: argparse.Namespace) -> int:
             "hooks run only of what is named: name it with --config PATH (the current directory: "
             "--config .), or look with --dry-run"
         )
+    is_sample = options.payload is None
     try:
         found = named(options.event, options.dialect)
-    except UnknownEvent as error:
+        content = _sample(found.topic) if is_sample else read_payload(options.payload).strip()
+        check(found.topic, parse_object(content))
+    except (UnknownEvent, SchemaError, LimitExceeded) as error:
         raise UsageError(str(error)) from None
-    is_sample = options.payload is None
-    content = _sample(found.topic) if is_sample else read_payload(options.payload).strip()
-    check(found.topic, parse_object(content))
     session = options.session or (samples.SESSION_ID if is_sample else None)
     here = world(os.environ)
     firing = fire(
@@ -80,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
         is_dry=options.dry_run,
     )
     if options.json:
-        emit_json(document(firing))
+        from broker.cli.decision_lines import decision_fields
+
+        emit_json(document(firing, decision_fields(firing.decision)))
     else:
         from .explanation_lines import ExplanationLines
         from .firing_lines import FiringLines

@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from broker.cli.decision_lines import STYLES, decision_lines
 from broker.cli.quantities import milliseconds
 from broker.cli.terminal import printable
-from broker.protocol.decisions import NOTHING, Answer, Decision
+from broker.protocol.decisions import NOTHING, Answer
 
 from ..hooks.firing import Fired, FiredFile, Firing
 from ..hooks.outcome import Outcome
@@ -26,8 +27,6 @@ VALUE_CHARACTERS: Final = 200
 GOOD: Final = ("green",)
 BAD: Final = ("red", "bold")
 DIM: Final = ("dim",)
-
-VERDICTS: Final = {"allow": GOOD, "ask": ("yellow",), "deny": BAD, "none": ()}
 
 
 class FiringLines:
@@ -48,7 +47,8 @@ class FiringLines:
         for file in firing.files:
             yield from self._file(file, firing)
         if firing.decision.heard:
-            yield from self.decision(firing.decision)
+            yield from decision_lines(firing.decision, lines.columns, colour=lines.colour)
+            yield ""
         yield self._summary(firing)
 
     def _file(self, file: FiredFile, firing: Firing) -> Iterator[str]:
@@ -57,6 +57,8 @@ class FiringLines:
         yield ""
         for fired in file.fired:
             yield from self.handler(fired, is_dry=firing.is_dry)
+        for line in tail(file.printed):
+            yield from lines.paragraph(f"log| {printable(line)}", len(MARGIN), *DIM, hanging=5)
         yield from lines.of_file(file.file)
         if not file.fired and not file.file.explained.diagnostics:
             yield f"{MARGIN}no handlers"
@@ -92,7 +94,8 @@ class FiringLines:
                 yield from lines.paragraph(f"{name}| {printable(line)}", indent, *DIM, hanging=5)
 
     def _answer(self, answer: Answer) -> Iterator[str]:
-        said = [answer.verdict if answer.reason is None else f"{answer.verdict}: {answer.reason}"]
+        verdict = answer.verdict if answer.reason is None else f"{answer.verdict}: {answer.reason}"
+        said = [] if answer.verdict == "none" else [verdict]
         said += [f"context: {text}" for text in answer.contexts]
         if answer.updated_input is not None:
             said.append(f"input becomes {_shown(answer.updated_input)}")
@@ -103,33 +106,9 @@ class FiringLines:
         if answer.system_message is not None:
             said.append(f"to the user: {answer.system_message}")
         for each in said:
-            style = VERDICTS[answer.verdict] if each is said[0] else ()
-            yield from self._lines.paragraph(printable(each), self._indent, *style, hanging=2)
-
-    def decision(self, decision: Decision) -> Iterator[str]:
-        """What all answers come to."""
-        lines, margin = self._lines, len(MARGIN)
-        by = "" if decision.by is None else f", by {decision.by}"
-        reason = "" if decision.reason is None else f": {decision.reason}"
-        told = f"decision: {decision.verdict}{reason}{by}"
-        yield from lines.paragraph(printable(told), 0, *VERDICTS[decision.verdict], hanging=margin)
-        for said in decision.contexts:
-            yield from lines.paragraph(printable(f"context: {said.text} ({said.by})"), margin, hanging=2)
-        if decision.updated_input is not None:
-            yield from lines.paragraph(f"input becomes {_shown(decision.updated_input)}", margin, hanging=2)
-        for conflict in decision.conflicts:
-            told = f"{conflict.key} was changed by {', '.join(conflict.by)}: the last one counts"
-            yield from lines.paragraph(printable(told), margin, "yellow", hanging=2)
-        if decision.replaced:
-            told = f"output becomes {_shown(decision.output)} ({decision.output_by})"
-            yield from lines.paragraph(printable(told), margin, hanging=2)
-        if decision.stop:
-            yield from lines.paragraph(
-                printable(f"stop: {decision.stop_reason} ({decision.stop_by})"), margin, hanging=2
-            )
-        for said in decision.system_messages:
-            yield from lines.paragraph(printable(f"to the user: {said.text} ({said.by})"), margin, hanging=2)
-        yield ""
+            style = STYLES[answer.verdict] if each is verdict else ""
+            styles = (style,) if style else ()
+            yield from self._lines.paragraph(printable(each), self._indent, *styles, hanging=2)
 
     def _summary(self, firing: Firing) -> str:
         fired = [each for file in firing.files for each in file.fired]

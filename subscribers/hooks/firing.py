@@ -58,10 +58,14 @@ class Fired:
 
 @dataclass(frozen=True, slots=True)
 class FiredFile:
-    """A file, and what the event means to each of its handlers."""
+    """A file, and what the event means to each of its handlers.
+
+    ``printed`` is what functions of the file wrote to their output and log, together.
+    """
 
     file: ExplainedFile
     fired: tuple[Fired, ...]
+    printed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +120,11 @@ def _not_running(handler: Handler) -> str:
     return handler.status if said is None else f"{handler.status}: {said.message}"
 
 
-def document(firing: Firing) -> dict[str, Any]:
-    """The firing as JSON: the document of an explanation, with what came of each handler."""
+def document(firing: Firing, decision: Mapping[str, Any]) -> dict[str, Any]:
+    """The firing as JSON: the document of an explanation, with what came of each handler.
+
+    ``decision`` is the decision as JSON, as whoever asks a bus is told it.
+    """
     return {
         "topic": firing.topic,
         "session_id": firing.session_id,
@@ -125,13 +132,14 @@ def document(firing: Firing) -> dict[str, Any]:
         "sample": firing.is_sample,
         "dry_run": firing.is_dry,
         "files": [_file_document(file) for file in firing.files],
-        "decision": decision_document(firing.decision),
+        "decision": decision,
     }
 
 
 def _file_document(fired: FiredFile) -> dict[str, Any]:
     file = replace(fired.file, explained=replace(fired.file.explained, handlers=()))
-    return {**file_document(file), "handlers": [_fired_document(each) for each in fired.fired]}
+    handlers = [_fired_document(each) for each in fired.fired]
+    return {**file_document(file), "handlers": handlers, "printed": text(fired.printed[-TAIL_CHARACTERS:])}
 
 
 def _fired_document(fired: Fired) -> dict[str, Any]:
@@ -171,24 +179,5 @@ def answer_document(answer: Answer) -> dict[str, Any]:
         "stop_reason": text(answer.stop_reason),
         "system_message": text(answer.system_message),
         "priority": answer.priority,
-        **output,
-    }
-
-
-def decision_document(decision: Decision) -> dict[str, Any]:
-    """What all answers come to; ``output`` is there only where it replaces a tool's."""
-    output = {"output": decision.output, "output_by": decision.output_by} if decision.replaced else {}
-    return {
-        "verdict": decision.verdict,
-        "reason": text(decision.reason),
-        "by": text(decision.by),
-        "contexts": [{"by": text(said.by), "text": said.text} for said in decision.contexts],
-        "updated_input": decision.updated_input,
-        "changed_by": dict(decision.changed_by),
-        "conflicts": [{"key": each.key, "by": list(each.by)} for each in decision.conflicts],
-        "stop": decision.stop,
-        "stop_reason": text(decision.stop_reason),
-        "stop_by": text(decision.stop_by),
-        "system_messages": [{"by": text(said.by), "text": said.text} for said in decision.system_messages],
         **output,
     }

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from broker.protocol.decisions import Heard, input_of, merge
 from broker.protocol.events import PUBLISHER_BYTES, Event
 
-from ..hooks.explanation import ExplainedFile
+from ..dialects.python_explanation import DECIDES
+from ..dialects.python_explanation import NAME as PYTHON
+from ..hooks.explanation import ExplainedFile, Handler
 from ..hooks.firing import Fired, FiredFile, Firing, match
 from ..hooks.outcome import Outcome
-from ..sources.inspect_files import World
+from ..sources.inspect_files import CONFIGURATION, World
 
 SOURCE: Final = "prxbus fire"
 
@@ -42,6 +44,7 @@ def fire(
         found = [replace(file, fired=tuple(map(_cannot_start, file.fired))) for file in found]
         found = _run_commands(found, event, here, runtime_dir)
         found = [_call_plugin(file, event, here) for file in found]
+        found = list(_in_order(found, event, here, runtime_dir))
     return Firing(
         event.topic,
         event.session_id,
@@ -96,16 +99,46 @@ def _call_plugin(file: FiredFile, event: Event, here: World) -> FiredFile:
     return replace(file, fired=tuple(map(with_outcome, file.fired)))
 
 
+def _in_order(files: Sequence[FiredFile], event: Event, here: World, runtime_dir: str) -> Iterator[FiredFile]:
+    """Transforms and functions, file by file: no transform is asked about what an earlier one replaced."""
+    is_replaced = False
+    for file in files:
+        done = file
+        if any(fired.reason is None and fired.outcome is None for fired in file.fired):
+            if file.file.dialect == PYTHON:
+                from .fire_python import call as call_functions
+
+                done = call_functions(file, event, here.environ, is_replaced=is_replaced)
+            elif file.file.dialect == CONFIGURATION:
+                from .fire_transform import call as call_commands
+
+                configured = here.configured(file.file.workspace)
+                done = call_commands(file, event, configured, runtime_dir, here.prxbus_folder)
+        yield done
+        answers = (fired.answer for fired in done.fired if fired.handler.runtime == "transform")
+        is_replaced = is_replaced or any(answer is not None for answer in answers)
+
+
+def _decider(file: ExplainedFile) -> str:
+    """What the process is called that would answer for a file."""
+    return f"python:{os.path.basename(file.path)}" if file.dialect == PYTHON else "transform"
+
+
 def _heard(files: Sequence[FiredFile]) -> list[Heard]:
-    """The files whose handlers decide, as deciders of an ask."""
-    return [
-        Heard(
-            file.file.path,
-            "open",
-            None,
-            sum(fired.outcome.duration_s for fired in file.fired if fired.outcome is not None),
-            tuple(fired.answer for fired in file.fired if fired.answer is not None),
-        )
-        for file in files
-        if any(fired.answer is not None for fired in file.fired)
-    ]
+    """The files whose handlers decide or transform, as the deciders of an ask."""
+    return [found for file in files if (found := _heard_of(file)) is not None]
+
+
+def _heard_of(file: FiredFile) -> Heard | None:
+    asked = [fired for fired in file.fired if fired.outcome is not None and _is_asked(fired.handler)]
+    if not asked:
+        return None
+    answers = tuple(fired.answer for fired in asked if fired.answer is not None)
+    has_failed = not answers and all(fired.has_failed for fired in asked)
+    seconds = sum(fired.outcome.duration_s for fired in asked if fired.outcome is not None)
+    return Heard(_decider(file.file), "open", "failed" if has_failed else None, seconds, answers)
+
+
+def _is_asked(handler: Handler) -> bool:
+    """Whether what a handler returns is of effect."""
+    return handler.runtime == "transform" or handler.command == DECIDES

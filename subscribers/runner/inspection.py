@@ -15,14 +15,17 @@ from functools import cache
 
 from ..config import files
 from ..config.layers import Configured
-from ..hooks.diagnostics import Diagnostic
-from ..hooks.explanation import ExplainedFile, Handler, faulted
+from ..dialects import python_explanation
+from ..hooks.diagnostics import Diagnostic, Severity
+from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..runtimes.sandbox import Limits, SandboxUnavailable
 from ..runtimes.start_failure import missing_interpreter
+from ..sources.handlers import folder_of
 from ..sources.inspect_files import World
 from ..sources.inspect_paths import Place, inspect
 from ..sources.librefang_home import find_home
 from .enclosure import NONE, open_sandbox
+from .python_inspection import Prober
 
 WASM_PACKAGE = "wasmtime"
 
@@ -39,7 +42,37 @@ def world(environ: Mapping[str, str]) -> World:
         environ=environ,
         configured=configured,
         has_wasmtime=importlib.util.find_spec(WASM_PACKAGE) is not None,
+        load=lambda path, workspace: _loaded(path, workspace, environ, configured(workspace)),
     )
+
+
+def _loaded(path: str, workspace: str, environ: Mapping[str, str], configured: Configured) -> Explained:
+    """A file of handlers in Python, loaded in a process of its own."""
+    with Prober(environ) as prober:
+        probed = prober.probe(path)
+    if probed.error is not None:
+        return Explained((), (probed.error,), refused=True)
+    handlers = python_explanation.handlers(probed.functions, unit_name(path))
+    if not configured.settings.handlers.enabled:
+        off = _remark("info", "disabled", path, "the setting handlers.enabled is false", None)
+        handlers = tuple(faulted(handler, "skipped", off) for handler in handlers)
+    remarks = []
+    if not handlers:
+        hint = "from subscribers.handlers import on, decide, transform"
+        remarks.append(_remark("warning", "no_handlers", path, "it registers no handler", hint))
+    if os.path.dirname(path) != folder_of(workspace):
+        message = "it is not in a workspace's folder: it is loaded where it is named"
+        remarks.append(_remark("info", "named_only", path, message, f"prxbus up --handlers {path}"))
+    return Explained(handlers, tuple(remarks), refused=False)
+
+
+def unit_name(path: str) -> str:
+    """What reports call a file of handlers."""
+    return os.path.basename(path)
+
+
+def _remark(severity: Severity, code: str, path: str, message: str, hint: str | None) -> Diagnostic:
+    return Diagnostic(severity, code, path, None, None, None, message, hint)
 
 
 def places(paths: Sequence[str], here: World) -> list[Place]:
@@ -69,7 +102,7 @@ def explained(paths: Sequence[str], dialect: str | None, here: World) -> list[Ex
 
 def _on_this_machine(file: ExplainedFile, here: World, refusals: dict[str, str | None]) -> ExplainedFile:
     handlers = file.explained.handlers
-    if any(handler.runtime == "shell" and handler.status == "ok" for handler in handlers):
+    if any(_is_command(handler) and handler.status == "ok" for handler in handlers):
         if file.workspace not in refusals:
             refusals[file.workspace] = _sandbox_refusal(file.workspace, here)
         refusal = refusals[file.workspace]
@@ -78,8 +111,8 @@ def _on_this_machine(file: ExplainedFile, here: World, refusals: dict[str, str |
 
 
 def _startable(handler: Handler, path: str, refusal: str | None) -> Handler:
-    """A shell hook with what else would keep it from starting."""
-    if handler.runtime != "shell" or handler.status != "ok":
+    """A command with what else would keep it from starting."""
+    if not _is_command(handler) or handler.status != "ok":
         return handler
     missing = None if handler.executable is None else missing_interpreter(handler.executable)
     if missing is not None:
@@ -88,6 +121,11 @@ def _startable(handler: Handler, path: str, refusal: str | None) -> Handler:
         hint = "no hook runs until it can be used"
         handler = faulted(handler, "refused", _error(handler, path, "sandbox_unavailable", refusal, hint))
     return handler
+
+
+def _is_command(handler: Handler) -> bool:
+    """Whether a program is started: not for a component, nor for a function, which has no folder."""
+    return handler.runtime in ("shell", "transform") and handler.cwd is not None
 
 
 def _sandbox_refusal(workspace: str, here: World) -> str | None:

@@ -19,9 +19,13 @@ from ..dialects import (
     prx_plugin_explanation,
     prx_plugin_rules,
     prx_rules,
+    transform_command,
+    transform_explanation,
 )
+from ..dialects.transform_explanation import Table
 from ..hooks.diagnostics import Diagnostic, quote
 from ..hooks.explanation import Explained, Handler, Status, faulted
+from ..hooks.spec import HookSpec
 from . import discover, librefang_resolve, plugins, resolve
 from .hook_source import Absent, Reading, Unreadable
 
@@ -32,37 +36,55 @@ ALLOWED: Final = ("none", "wasi", "filesystem", "network")
 """What the setting ``wasm.allow`` can be: each word brings those before it along."""
 
 
+CONFIGURATION: Final = "prxbus"
+"""What a workspace's own configuration is called as a dialect."""
+
+PYTHON_BYTES: Final = 1_048_576
+"""Largest file of handlers in Python, in bytes; the loader has the same limit."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """What else there is on this machine.
 
     ``prxbus_folder``: where the running command lies. ``environ``: what a LibreFang hook inherits.
     ``configured``: the configuration in force for a workspace. ``has_wasmtime``: whether components can be
-    called at all.
+    called at all. ``load`` executes a file of Python, of which the path and the workspace are given, and
+    tells what it registers.
     """
 
     prxbus_folder: str
     environ: Mapping[str, str]
     configured: Callable[[str], Configured]
     has_wasmtime: bool
+    load: Callable[[str, str], Explained]
+
+
+def not_loaded(path: str, _workspace: str) -> Explained:
+    """What is known of a file of Python that may not be executed."""
+    message = "not loaded: loading executes it, and nobody has named the place"
+    hint = "name it, as with: prxbus check ."
+    return Explained((), (Diagnostic("info", "not_loaded", path, None, None, None, message, hint),), False)
 
 
 def explain_hooks_json(text: bytes, path: str, workspace: str, world: World) -> Explained:
     """A ``hooks.json``, each command looked up as it would be for a run."""
     explained = prx_explanation.explain(text, path)
-    handlers = tuple(located(handler, workspace, world.prxbus_folder) for handler in explained.handlers)
+    handlers = tuple(
+        located(handler, workspace, world.prxbus_folder, handler.spec) for handler in explained.handlers
+    )
     return replace(explained, handlers=handlers)
 
 
-def located(handler: Handler, workspace: str, prxbus_folder: str) -> Handler:
-    """A handler with its program and folder, or with the reason why they cannot be had."""
-    if handler.spec is None:
+def located(handler: Handler, workspace: str, prxbus_folder: str, spec: HookSpec | None) -> Handler:
+    """A handler with the program and folder of its ``spec``, or with the reason why they cannot be had."""
+    if spec is None:
         return handler
-    found = resolve.resolve(handler.spec, workspace, prxbus_folder)
+    found = resolve.resolve(spec, workspace, prxbus_folder)
     if isinstance(found, resolve.Resolved):
         return replace(handler, executable=found.executable, cwd=found.cwd)
     status: Status = "refused" if resolve.SEVERITIES[found.code] == "error" else "dead"
-    place = (handler.spec.path, handler.line, None, f"{handler.name}.{found.field}")
+    place = (spec.path, handler.line, None, f"{handler.name}.{found.field}")
     return faulted(handler, status, Diagnostic("error", found.code, *place, found.message, found.hint))
 
 
@@ -203,6 +225,16 @@ def _placed(handler: Handler, found: resolve.Resolved | resolve.Unresolved) -> H
     return replace(handler, diagnostics=(*handler.diagnostics, notice))
 
 
+def read_unit(path: str) -> Reading:
+    """A file of handlers in Python, or the first file of a package."""
+    return discover.read(os.path.join(path, "__init__.py") if os.path.isdir(path) else path, PYTHON_BYTES)
+
+
+def explain_unit(_text: bytes, path: str, workspace: str, world: World) -> Explained:
+    """A file of handlers, loaded where that may be done; loading executes it."""
+    return world.load(path, workspace)
+
+
 def unreadable(path: str, reading: Absent | Unreadable) -> Explained:
     """What is said of a file whose bytes cannot be had."""
     if isinstance(reading, Absent):
@@ -216,10 +248,41 @@ def read_hooks_json(path: str) -> Reading:
     return discover.read(path, prx_rules.MAX_FILE_BYTES)
 
 
-def explain_configuration(text: bytes, path: str, workspace: str, world: World) -> Explained:  # noqa: ARG001
+def explain_configuration(text: bytes, path: str, workspace: str, world: World) -> Explained:
     """A workspace's ``.prxbus/config.toml``; with a fault in it, nothing at all is started."""
-    faults = tuple(d for d in world.configured(workspace).diagnostics if d.path == path)
-    return Explained((), faults, refused=bool(faults))
+    configured = world.configured(workspace)
+    faults = tuple(d for d in configured.diagnostics if d.path == path)
+    tables = [
+        Table(t.name, tuple(t.table.command), tuple(t.table.tools), tuple(t.table.agents), t.table.timeout)
+        for t in configured.transforms
+        if t.path == path
+    ]
+    explained = transform_explanation.explain(text, path, tables, faults)
+    handlers = tuple(
+        located(handler, workspace, world.prxbus_folder, transform_spec(handler, path))
+        for handler in explained.handlers
+    )
+    return replace(explained, handlers=handlers, refused=bool(faults))
+
+
+def transform_spec(handler: Handler, path: str) -> HookSpec | None:
+    """A transform's command in the shape that is looked up; None where it cannot run."""
+    if handler.status != "ok":
+        return None
+    return HookSpec(
+        id=handler.name,
+        dialect=transform_command.NAME,
+        path=path,
+        line=handler.line,
+        event=transform_command.EVENT,
+        command=handler.command or "",
+        args=handler.args,
+        env={},
+        cwd=None,
+        timeout_s=handler.timeout_s or 0.0,
+        grace_s=0.0,
+        stdin=True,
+    )
 
 
 def read_configuration(path: str) -> Reading:

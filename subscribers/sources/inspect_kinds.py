@@ -10,23 +10,28 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from ..dialects.librefang_rules import FILE_NAME as LIBREFANG_FILE
 from ..dialects.prx_plugin_rules import FILE_NAME as PLUGIN_FILE
 from ..dialects.prx_plugin_rules import MAX_PLUGINS
 from ..dialects.prx_rules import FILE_NAME as PRX_FILE
+from ..dialects.python_explanation import FOLDER as PYTHON_FOLDER
+from ..dialects.python_explanation import NAME as PYTHON
 from ..dialects.toml_text import has_endless_key
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import Explained
-from . import librefang_home, plugins
-from .hook_source import Reading
+from . import discover, handlers, librefang_home, plugins
+from .hook_source import Content, Reading
 from .inspect_files import (
+    CONFIGURATION,
     World,
     explain_configuration,
     explain_hooks_json,
     explain_librefang,
     explain_plugin,
+    explain_unit,
     hooks_folder_of,
     is_hook_file_name,
     plugin_place,
@@ -34,9 +39,15 @@ from .inspect_files import (
     read_hooks_json,
     read_librefang,
     read_plugin,
+    read_unit,
 )
 
-CONFIGURATION: Final = ".prxbus/config.toml"
+CONFIGURATION_FILE: Final = ".prxbus/config.toml"
+
+PYTHON_IMPORT: Final = b"subscribers.handlers"
+"""What a file of handlers imports, and few others do."""
+
+PYTHON_BECAUSE: Final = "it is Python that imports subscribers.handlers"
 
 LOOKED_AT: Final = 1_048_576
 """Bytes of a file with a name that says nothing that are looked at."""
@@ -60,7 +71,7 @@ class Kind(NamedTuple):
     name: str
     file: str
     is_named: Callable[[str], bool]
-    is_like: Callable[[str, Mapping[str, Any]], str | None]
+    is_like: Callable[[str, bytes, Mapping[str, Any]], str | None]
     find: Callable[[str], Finding]
     workspace: Callable[[str], str]
     read: Callable[[str], Reading]
@@ -74,7 +85,7 @@ def recognise(path: str, text: bytes) -> tuple[Kind, str] | None:
             return kind, because_named(kind, path)
     document = _decoded(path, text)
     for kind in KINDS:
-        reason = None if document is None else kind.is_like(os.path.splitext(path)[1], document)
+        reason = kind.is_like(os.path.splitext(path)[1], text, document)
         if reason is not None:
             return kind, reason
     return None
@@ -82,6 +93,8 @@ def recognise(path: str, text: bytes) -> tuple[Kind, str] | None:
 
 def because_named(kind: Kind, path: str) -> str:
     """That a file is taken for what its name says, or nearly says."""
+    if kind.name == PYTHON:
+        return f"it lies in {PYTHON_FOLDER}" if kind.is_named(path) else PYTHON_BECAUSE
     is_exact = path.endswith(f"/{kind.file}")
     return f"its name is {kind.file}" if is_exact else f"its name is nearly {kind.file}"
 
@@ -91,30 +104,30 @@ def supported() -> str:
     return ", ".join(f"{kind.file} ({kind.name})" for kind in KINDS)
 
 
-def _decoded(path: str, text: bytes) -> Mapping[str, Any] | None:
-    """A file with an ending that says how it is written, decoded, as far as that goes without an error."""
+def _decoded(path: str, text: bytes) -> Mapping[str, Any]:
+    """A file with an ending that says how it is written, decoded; empty where that cannot be done."""
     try:
         if path.endswith(".json"):
             found = json.loads(text)
         elif path.endswith(".toml") and not has_endless_key(text):
             found = tomllib.loads(text.decode())
         else:
-            return None
+            return {}
     except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _existing(*paths: str) -> Finding:
     return Finding(tuple(path for path in paths if os.path.lexists(path)))
 
 
-def _is_prx(ending: str, document: Mapping[str, Any]) -> str | None:
+def _is_prx(ending: str, _text: bytes, document: Mapping[str, Any]) -> str | None:
     is_it = ending == ".json" and isinstance(document.get("hooks"), dict)
     return "it is JSON with an object hooks" if is_it else None
 
 
-def _is_plugin(ending: str, document: Mapping[str, Any]) -> str | None:
+def _is_plugin(ending: str, _text: bytes, document: Mapping[str, Any]) -> str | None:
     is_it = ending == ".toml" and "plugin" in document and "capabilities" in document
     return "it is TOML with plugin and capabilities" if is_it else None
 
@@ -147,6 +160,34 @@ def _hooks_of_home(folder: str) -> Finding:
     misnamed = [remark.path for remark in listing.remarks if remark.code == "misnamed_file"]
     remarks = [d for d in listing.remarks if d.severity != "info" and d.code != "misnamed_file"]
     return Finding((*own, *sorted({*listing.files, *misnamed})), tuple(remarks))
+
+
+def _is_python(ending: str, text: bytes, _document: Mapping[str, Any]) -> str | None:
+    is_it = ending == ".py" and PYTHON_IMPORT in text
+    return PYTHON_BECAUSE if is_it else None
+
+
+def _python_units_of(folder: str) -> Finding:
+    """The units of a workspace, and those that lie in the folder itself and import what handlers import."""
+    found = handlers.find(folder, (), installed=False)
+    own = [path for path in handlers.find(None, (folder,), installed=False).units if _imports(path.path)]
+    return Finding(tuple(unit.path for unit in (*found.units, *own)), found.diagnostics)
+
+
+def _imports(path: str) -> bool:
+    """Whether a file, or a file of a package, imports what handlers import."""
+    names = [path]
+    if os.path.isdir(path):
+        with suppress(OSError):
+            names = [os.path.join(path, name) for name in os.listdir(path) if name.endswith(".py")]
+    readings = (discover.read(name, LOOKED_AT) for name in names[: handlers.MAX_UNITS])
+    return any(isinstance(reading, Content) and PYTHON_IMPORT in reading.text for reading in readings)
+
+
+def _workspace_of_unit(path: str) -> str:
+    """The workspace of a file in ``.prxbus/handlers``; of any other, its folder."""
+    folder = os.path.dirname(path)
+    return folder.removesuffix(f"/{PYTHON_FOLDER}")
 
 
 def _spellings(folder: str) -> list[str]:
@@ -191,21 +232,31 @@ KINDS: Final = (
         "librefang",
         LIBREFANG_FILE,
         lambda path: is_hook_file_name(os.path.basename(path)),
-        lambda _ending, _document: None,
+        lambda _ending, _text, _document: None,
         _hooks_of_home,
         hooks_folder_of,
         read_librefang,
         explain_librefang,
     ),
     Kind(
-        "prxbus",
         CONFIGURATION,
-        lambda path: path.endswith(f"/{CONFIGURATION}"),
-        lambda _ending, _document: None,
-        lambda folder: _existing(os.path.join(folder, CONFIGURATION)),
+        CONFIGURATION_FILE,
+        lambda path: path.endswith(f"/{CONFIGURATION_FILE}"),
+        lambda _ending, _text, _document: None,
+        lambda folder: _existing(os.path.join(folder, CONFIGURATION_FILE)),
         lambda path: os.path.dirname(os.path.dirname(path)),
         read_configuration,
         explain_configuration,
     ),
+    Kind(
+        PYTHON,
+        f"{PYTHON_FOLDER}/*.py",
+        lambda path: os.path.dirname(path).endswith(f"/{PYTHON_FOLDER}"),
+        _is_python,
+        _python_units_of,
+        _workspace_of_unit,
+        read_unit,
+        explain_unit,
+    ),
 )
-"""The kinds, in the order in which a folder is gone through."""
+"""The kinds, in the order in which a folder is gone through: commands that transform before functions."""

@@ -15,7 +15,7 @@ from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from . import discover
 from .hook_source import Content
-from .inspect_files import World, unreadable
+from .inspect_files import World, not_loaded, unreadable
 from .inspect_kinds import KINDS, LOOKED_AT, Kind, because_named, recognise, supported
 
 
@@ -73,7 +73,8 @@ def _as(kind: Kind, because: str, path: str, trusted: bool, world: World) -> Exp
     reading = kind.read(path)
     workspace = kind.workspace(path)
     if isinstance(reading, Content):
-        explained = kind.explain(reading.text, path, workspace, world)
+        here = world if trusted else replace(world, load=not_loaded)
+        explained = kind.explain(reading.text, path, workspace, here)
     else:
         explained = unreadable(path, reading)
     handlers = tuple(replace(handler, trusted=trusted) for handler in explained.handlers)

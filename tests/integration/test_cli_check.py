@@ -95,6 +95,9 @@ def test_the_json_is_as_documented(workspace: Path) -> None:
         ("a/HOOK.yaml", "name: a\nevents: [agent:end]\ncommand: ./x\n", ["dead"], ["missing_command"]),
         ("a/HOOK.yaml", "name: a\nevents: agent:end\ncommand: sh\n", [], ["wrong_type"]),
         ("a/HOOK.yaml", "a: [", [], ["not_yaml"]),
+        (".prxbus/config.toml", "[[transform]]\ncommand = './x'\n", ["dead"], ["missing_command"]),
+        (".prxbus/config.toml", "[[transform]]\ntimeout = 0.0\n", ["refused"], ["missing", "bad_value"]),
+        (".prxbus/handlers/a.py", "def f(:\n", [], ["syntax_error"]),
     ],
 )
 def test_what_is_broken_exits_with_1_and_a_reason(
@@ -135,6 +138,24 @@ def prxbus_in(folder: Path, *arguments: str) -> str:
         [COMMAND, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=100, check=False
     )
     return done.stdout
+
+
+def test_python_is_executed_only_where_it_was_named(tmp_path: Path) -> None:
+    """Named, a file of handlers is loaded and explained; in a folder that nobody named it is not executed."""
+    folder = tmp_path / ".prxbus" / "handlers"
+    folder.mkdir(parents=True)
+    text = f"from subscribers.handlers import decide\nopen({str(tmp_path / 'mark')!r}, 'w').close()\n"
+    text += '@decide("tool_call_start", tools=["Bash"], priority=5)\ndef guard(event, ctx): ...\n'
+    (folder / "guards.py").write_text(text)
+    assert "not loaded: loading executes it" in prxbus_in(tmp_path, "check")
+    assert not (tmp_path / "mark").exists()
+    (file,) = checked(tmp_path)["files"]
+    (handler,) = file["handlers"]
+    assert (tmp_path / "mark").exists()
+    assert (file["dialect"], handler["runtime"], handler["name"]) == ("python", "python", "guards.py:guard")
+    assert (handler["event"], handler["matcher"], handler["line"]) == ("tool_call_start", "tools: Bash", 3)
+    assert (handler["command"], handler["args"]) == ("@decide", ["priority=5"])
+    assert list(folder.iterdir()) == [folder / "guards.py"]  # nothing is left beside it
 
 
 def test_an_unknown_file_names_what_is_supported(tmp_path: Path) -> None:

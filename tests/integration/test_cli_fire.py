@@ -138,9 +138,9 @@ def test_wrong_usage_says_what_was_meant(workspace: Path) -> None:
     done = fire("agent_strat", "--config", workspace)
     assert (done.returncode, "did you mean agent_start?" in done.stderr) == (2, True)
     done = fire("agent_start", "{", "--config", workspace)
-    assert (done.returncode, "line 1" in done.stderr) == (4, True)
+    assert (done.returncode, "line 1" in done.stderr) == (2, True)
     done = fire("agent_end", '{"success": 3}', "--config", workspace)
-    assert (done.returncode, "payload.success" in done.stderr) == (4, True)
+    assert (done.returncode, "payload.success" in done.stderr) == (2, True)
     done = fire("prx.lifecycle.agent_strat", "--config", workspace)
     assert (done.returncode, "did you mean agent_start?" in done.stderr) == (0, True)
     assert not (workspace / "pid").exists()
@@ -184,6 +184,54 @@ def test_a_librefang_hook_runs_as_its_page_says(tmp_path: Path) -> None:
     assert (second["matched"], second["run"]) == (True, None)
     (file,) = fired("session:start", "--config", tmp_path)["files"]
     assert [handler["run"] is None for handler in file["handlers"]] == [True, False]
+
+
+def test_python_handlers_decide_without_a_bus() -> None:
+    """The example's guard refuses what it should: exit 4, with the decision as prxbus ask tells it."""
+    payload = '{"tool": "Bash", "arguments": {"command": "rm -rf / --no-preserve-root"}}'
+    done = fire("PreToolUse", payload, "--config", EXAMPLES / "handlers" / "guard.py")
+    assert done.returncode == 4
+    assert "\ndenied by guard.py:command: " in done.stdout
+    document = fired("PreToolUse", payload, "--config", EXAMPLES / "handlers" / "guard.py")
+    assert (document["decision"]["verdict"], document["decision"]["by"]) == ("deny", "guard.py:command")
+    assert handlers(document)["guard.py:command"]["answer"]["verdict"] == "deny"
+    done = fire("PreToolUse", "--config", EXAMPLES / "handlers" / "guard.py")
+    assert (done.returncode, "\nno opinion\n" in done.stdout) == (0, True)
+
+
+def test_the_transforms_of_a_workspace_are_asked_in_their_order(tmp_path: Path) -> None:
+    """The first command or function that gives a text wins; filters and faults are told."""
+    folder = tmp_path / ".prxbus" / "handlers"
+    folder.mkdir(parents=True)
+    (folder / "late.py").write_text(
+        "from subscribers.handlers import transform\n@transform\ndef late(event, ctx): return 'late'\n"
+    )
+    scripts = {"fail.sh": "exit 3", "up.sh": """read line; echo '{"content": "UP"}'"""}
+    for name, text in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    tables = [
+        'command = "cat"\ntools = ["Edit"]',
+        'command = "./fail.sh"',
+        'command = "./up.sh"\nname = "up"',
+    ]
+    (tmp_path / ".prxbus" / "config.toml").write_text(
+        "".join(f"[[transform]]\n{table}\n" for table in tables)
+    )
+    document = fired("tool_result", "--config", tmp_path)
+    edit, fails, up, late = handlers(document).values()
+    assert (edit["matched"], edit["run"]) == (False, None)
+    assert (fails["run"]["status"], fails["run"]["exit_code"]) == ("failed", 3)
+    assert (up["run"]["status"], up["answer"]["output"]) == ("ok", "UP")
+    assert (late["matched"], late["run"], late["reason"]) == (
+        True,
+        None,
+        "an earlier one has replaced the output",
+    )
+    assert document["decision"]["output"] == {"by": "up", "value": "UP"}
+    assert fire("tool_result", "--config", tmp_path).returncode == 1
+    document = fired("tool_result", "--config", folder / "late.py")
+    assert document["decision"]["output"]["value"] == "late"
 
 
 def test_a_plugin_is_called_without_a_bus(tmp_path: Path) -> None:

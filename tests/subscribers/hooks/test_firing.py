@@ -7,7 +7,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from broker.protocol.decisions import Answer, Decision, Heard, merge
+from broker.protocol.decisions import Answer, merge
 from subscribers.hooks.diagnostics import Diagnostic
 from subscribers.hooks.explanation import Explained, ExplainedFile, Handler, Status
 from subscribers.hooks.firing import ONCE, Fired, FiredFile, Firing, Published, document, match
@@ -60,13 +60,11 @@ def test_a_hook_with_several_patterns_runs_once() -> None:
     assert [fired.reason for fired in match(functions, TOPIC)] == [None, None]
 
 
-def firing(*fired: Fired, is_dry: bool = False, decision: Decision | None = None) -> Firing:
+def firing(*fired: Fired, is_dry: bool = False) -> Firing:
     """A firing of one file."""
     file = ExplainedFile("hooks.json", "prx", "its name", "/w", True, Explained((GOOD,), (), False))
     payload = {"message": "x"}
-    return Firing(
-        TOPIC, "s1", payload, True, is_dry, (FiredFile(file, fired),), decision or merge([], payload)
-    )
+    return Firing(TOPIC, "s1", payload, True, is_dry, (FiredFile(file, fired),), merge([], payload))
 
 
 def test_a_firing_fails_with_a_run_that_failed_or_could_not_be() -> None:
@@ -84,8 +82,7 @@ def test_the_document_has_the_handlers_with_what_came_of_them() -> None:
     """Run, answer and what was published stand beside the fields of the explanation."""
     answer = Answer("h", "deny", "no", ("text",), {"a": 1}, output="short", stop=True, stop_reason="enough")
     fired = Fired(GOOD, True, None, OK, answer, (Published("a.b", {"x": 1}),))
-    decision = merge([Heard("h", "open", None, 0.1, (answer,))], {"a": 0})
-    told = orjson.loads(orjson.dumps(document(firing(fired, decision=decision))))
+    told = orjson.loads(orjson.dumps(document(firing(fired), {"verdict": "deny"})))
     assert (told["topic"], told["session_id"], told["sample"], told["dry_run"]) == (TOPIC, "s1", True, False)
     (file,) = told["files"]
     (handler,) = file["handlers"]
@@ -101,16 +98,12 @@ def test_the_document_has_the_handlers_with_what_came_of_them() -> None:
     }
     assert (handler["answer"]["verdict"], handler["answer"]["output"]) == ("deny", "short")
     assert handler["published"] == [{"topic": "a.b", "payload": {"x": 1}}]
-    decided = told["decision"]
-    assert (decided["verdict"], decided["by"], decided["reason"]) == ("deny", "h", "no")
-    assert (decided["updated_input"], decided["changed_by"]) == ({"a": 1}, {"a": "h"})
-    assert (decided["output"], decided["output_by"], decided["stop_reason"]) == ("short", "h", "enough")
-    assert decided["contexts"] == [{"by": "h", "text": "text"}]
+    assert told["decision"] == {"verdict": "deny"}
+    assert (file["printed"], file["path"]) == ("", "hooks.json")
 
 
 def test_an_output_that_nobody_replaced_is_not_in_the_document() -> None:
     """There is no field for it, so that null can be an output."""
-    told = document(firing(Fired(GOOD, True, None, None, Answer("h"))))
-    assert "output" not in told["decision"]
+    told = document(firing(Fired(GOOD, True, None, None, Answer("h"))), {})
     assert "output" not in told["files"][0]["handlers"][0]["answer"]
     assert told["files"][0]["handlers"][0]["run"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,12 @@ import pytest
 
 from subscribers.config.layers import Configured
 from subscribers.config.schema import Settings
+from subscribers.config.transforms import read as read_transforms
 from subscribers.hooks.diagnostics import Diagnostic
 from subscribers.hooks.explanation import Explained
 from subscribers.sources import inspect_files
 from subscribers.sources.hook_source import Absent, Content, Unreadable
-from subscribers.sources.inspect_files import World
+from subscribers.sources.inspect_files import World, not_loaded
 
 MANIFEST = (
     '[plugin]\nname = "x"\nversion = "1"\n[[capabilities]]\ntype = "hook"\nevents = ["error", "eror"]\n'
@@ -25,7 +27,7 @@ MANIFEST = (
 def world(settings: Mapping[str, Any] | None = None, *faults: Diagnostic, has_wasmtime: bool = True) -> World:
     """A machine with these settings."""
     configured = Configured(Settings.model_validate(settings or {}), {}, faults)
-    return World("/nowhere", {}, lambda _workspace: configured, has_wasmtime)
+    return World("/nowhere", {}, lambda _workspace: configured, has_wasmtime, not_loaded)
 
 
 @pytest.fixture
@@ -175,7 +177,7 @@ def test_a_librefang_command_is_looked_up_as_for_a_run(
 ) -> None:
     """In the hook's folder first, then on the PATH with a notice; what is not there is dead."""
     path = str(workspace / "HOOK.yaml")
-    here = World("/nowhere", {"PATH": "/bin"}, world().configured, True)
+    here = World("/nowhere", {"PATH": "/bin"}, world().configured, True, not_loaded)
     first, second = inspect_files.explain_librefang(
         HOOK.format(command).encode(), path, str(workspace), here
     ).handlers
@@ -193,6 +195,28 @@ def test_a_misspelled_hook_file_is_said_and_not_guessed(workspace: Path) -> None
     assert (found.refused, found.diagnostics[0].code) == (True, "misnamed_file")
     assert [handler.status for handler in found.handlers] == ["dead", "dead"]
     assert isinstance(inspect_files.read_librefang(path), Absent)
+
+
+def test_a_transform_is_looked_up_in_its_workspace(workspace: Path) -> None:
+    """Its command is told as the program that it is, and one that is not there is dead."""
+    path = str(workspace / ".prxbus" / "config.toml")
+    text = b'[[transform]]\ncommand = ["./run.sh", "-l"]\n[[transform]]\ncommand = "./none"\ntimeout = 2.0\n'
+    tables, _ = read_transforms(tomllib.loads(text.decode()), path, str(workspace))
+    configured = Configured(Settings(), {}, (), tables)
+    here = World("/nowhere", {}, lambda _workspace: configured, True, not_loaded)
+    good, bad = inspect_files.explain_configuration(text, path, str(workspace), here).handlers
+    assert (good.status, good.executable, good.args) == ("ok", f"{workspace}/run.sh", ("-l",))
+    assert (good.timeout_from, bad.timeout_from, bad.timeout_s) == ("default", "own", 2.0)
+    assert (bad.status, [d.code for d in bad.diagnostics]) == ("dead", ["missing_command"])
+
+
+def test_a_package_of_python_is_read_at_its_first_file(workspace: Path) -> None:
+    """A folder stands for its __init__.py, a file for itself."""
+    (workspace / "a.py").write_text("x = 1\n")
+    assert isinstance(inspect_files.read_unit(str(workspace / "a.py")), Content)
+    assert isinstance(inspect_files.read_unit(str(workspace)), Absent)
+    (workspace / "__init__.py").touch()
+    assert isinstance(inspect_files.read_unit(str(workspace)), Content)
 
 
 def test_a_configuration_tells_its_own_faults(workspace: Path) -> None:

@@ -14,6 +14,7 @@ NAMED = [
     ("/w/hooks.json", "prx", "its name is hooks.json"),
     ("/w/plugins/a/plugin.toml", "prx-plugin", "its name is plugin.toml"),
     ("/w/.prxbus/config.toml", "prxbus", "its name is .prxbus/config.toml"),
+    ("/w/.prxbus/handlers/a.py", "python", "it lies in .prxbus/handlers"),
     ("/h/hooks/a/HOOK.yaml", "librefang", "its name is HOOK.yaml"),
     ("/h/hooks/a/Hook.yml", "librefang", "its name is nearly HOOK.yaml"),
 ]
@@ -39,6 +40,8 @@ LIKE = [
     ("/w/my.toml", b"\xff", None),
     ("/w/my.toml", b"a." * 50 + b"b = 1", None),
     ("/w/config.toml", b"", None),
+    ("/w/guards.py", b"from subscribers.handlers import on", "python"),
+    ("/w/setup.py", b"import os", None),
     ("/w/hooks", b'{"hooks": {}}', None),
     ("/w/run.sh", b"#!/bin/sh", None),
 ]
@@ -66,6 +69,7 @@ def test_a_folder_is_searched_by_every_kind(tmp_path: Path) -> None:
         "plugins/a/plugin.toml",
         "plugins/b/plugin.toml",
         ".prxbus/config.toml",
+        ".prxbus/handlers/a.py",
     ]
     for name in paths:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -107,6 +111,21 @@ def test_a_place_that_cannot_be_searched_is_remarked_upon(tmp_path: Path) -> Non
     (tmp_path / "hooks").rmdir()
     (tmp_path / "hooks").touch()
     assert [d.code for kind in KINDS for d in kind.find(str(tmp_path)).remarks] == ["symbolic_link"]
+
+
+def test_python_beside_other_files_counts_if_it_imports_what_handlers_do(tmp_path: Path) -> None:
+    """Of the files and packages in a folder, those that import subscribers.handlers are taken."""
+    (tmp_path / "a.py").write_text("from subscribers.handlers import on\n")
+    (tmp_path / "b.py").write_text("import os\n")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text("from . import inner\n")
+    (tmp_path / "pack" / "inner.py").write_text("from subscribers.handlers import on\n")
+    (kind,) = [kind for kind in KINDS if kind.name == "python"]
+    found = kind.find(str(tmp_path))
+    assert found == Finding((f"{tmp_path}/a.py", f"{tmp_path}/pack"))
+    assert because_named(kind, found.paths[0]) == "it is Python that imports subscribers.handlers"
+    assert kind.workspace(found.paths[0]) == str(tmp_path)
+    assert kind.find(f"{tmp_path}/pack").paths == (f"{tmp_path}/pack",)
 
 
 def test_every_kind_is_named_in_the_list_of_what_is_supported() -> None:

@@ -10,12 +10,18 @@ from hypothesis import strategies as st
 
 from subscribers.config.layers import Configured
 from subscribers.config.schema import Settings
-from subscribers.hooks.explanation import ExplainedFile
+from subscribers.hooks.explanation import Explained, ExplainedFile, Handler
 from subscribers.sources.inspect_files import World
 from subscribers.sources.inspect_kinds import KINDS
 from subscribers.sources.inspect_paths import Place, inspect
 
-WORLD = World("/nowhere", {}, lambda _workspace: Configured(Settings(), {}, ()), True)
+
+def loaded(path: str, _workspace: str) -> Explained:
+    """A file of Python that registers one handler, without being executed."""
+    return Explained((Handler("error", 0, f"{path}:f", "python", "ok"),), (), False)
+
+
+WORLD = World("/nowhere", {}, lambda _workspace: Configured(Settings(), {}, ()), True, loaded)
 MANIFEST = '[plugin]\nname = "x"\nversion = "1"\n[[capabilities]]\ntype = "hook"\nevents = ["error"]\n'
 
 
@@ -74,6 +80,18 @@ def test_trust_is_passed_on(workspace: Path) -> None:
     (found,) = looked_at(workspace / "hooks.json", trusted=False)
     assert not found.trusted
     assert [handler.trusted for handler in found.explained.handlers] == [False]
+
+
+def test_python_is_loaded_only_where_the_place_was_named(workspace: Path) -> None:
+    """A file of handlers in a named workspace is loaded; elsewhere it is said that it was not, and why."""
+    (workspace / ".prxbus" / "handlers").mkdir(parents=True)
+    path = workspace / ".prxbus" / "handlers" / "a.py"
+    path.write_text("from subscribers.handlers import on\n")
+    (found,) = looked_at(workspace, dialect="python")
+    assert [handler.name for handler in found.explained.handlers] == [f"{path}:f"]
+    (found,) = looked_at(workspace, dialect="python", trusted=False)
+    assert (found.explained.handlers, found.is_broken) == ((), False)
+    assert [d.code for d in found.explained.diagnostics] == ["not_loaded"]
 
 
 def test_a_path_that_stands_for_nothing_is_an_error(workspace: Path) -> None:
