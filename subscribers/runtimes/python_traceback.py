@@ -78,7 +78,7 @@ def _from_first(stack: list[FrameSummary], folder: str) -> list[FrameSummary]:
 
 
 def _lies_in(filename: str, folder: str) -> bool:
-    return filename.startswith(os.path.join(folder, ""))
+    return bool(folder) and filename.startswith(os.path.join(folder, ""))
 
 
 def _is_ours(filename: str) -> bool:

@@ -74,9 +74,6 @@ class Watch:
         """The call is over."""
         self._calls.pop(id(call), None)
 
-    def __len__(self) -> int:
-        return len(self._calls)
-
     def close(self) -> None:
         """End the thread; nothing is looked at any longer."""
         self._closed = True
