@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..protocol.limits import TABLE
+from .decider_lines import ask_lines, decider_lines
 from .quantities import count, milliseconds, plural, size, span
 from .tables import Cell, table
 from .terminal import cut, paint, printable
@@ -45,8 +46,9 @@ RUN_WORDS: Final = {"ok": "ok", "failed": "failed", "timeout": "timed out", "not
 def status_lines(status: Row, *, colour: bool = False) -> list[str]:
     """The whole report."""
     parts = (
-        _broker(status),
+        _broker(status, colour=colour),
         _subscribers(status, colour=colour),
+        _deciders(status, colour=colour),
         _publishers(status, colour=colour),
         _lost(status, colour=colour),
     )
@@ -80,7 +82,7 @@ def missed_cell(number: int) -> str | Cell:
     return Cell(f"{number:,}", "red") if number else "0"
 
 
-def _broker(status: Row) -> Iterator[str]:
+def _broker(status: Row, *, colour: bool) -> Iterator[str]:
     broker: Row = status.get("broker", {})
     release, pid, uptime = broker.get("release", "?"), broker.get("pid", "?"), broker.get("uptime_s", 0)
     draining = ", draining" if broker.get("draining") else ""
@@ -93,6 +95,7 @@ def _broker(status: Row) -> Iterator[str]:
         yield _labelled("memory", f"{memory}; {held:,} of {most:,} descriptors")
     yield from _traffic(status.get("rates", {}), status.get("forwarded", {}))
     yield from _holdings(status.get("retained", {}), status.get("spool", {}))
+    yield from ask_lines(status.get("asks", {}), LABEL, colour=colour)
     refused: Row = status.get("refused", {})
     if refused:
         yield _labelled("refused", _counted(refused))
@@ -117,7 +120,7 @@ def _holdings(retained: Row, spool: Row) -> Iterator[str]:
 
 def _subscribers(status: Row, *, colour: bool) -> Iterator[str]:
     rows: Sequence[Row] = status.get("subscribers", ())
-    patterns = {(peer.get("name"), peer.get("pid")): peer for peer in _peers(status, "subscriber")}
+    patterns = _registered(status, "subscriber")
     cells = [
         (
             name_of(row),
@@ -125,7 +128,7 @@ def _subscribers(status: Row, *, colour: bool) -> Iterator[str]:
             f"{row.get('received', 0):,}",
             missed_cell(row.get("missed", 0)),
             milliseconds(row.get("lag_ms", 0.0)),
-            _patterns(patterns.get((row.get("name"), row.get("pid")), {})),
+            _patterns(patterns.get(_key(row), {})),
         )
         for row in rows
     ]
@@ -187,6 +190,14 @@ def _numbers(counters: Row) -> dict[str, float]:
     return {name: value for name, value in counters.items() if isinstance(value, int | float)}
 
 
+def _deciders(status: Row, *, colour: bool) -> Iterator[str]:
+    rows: Sequence[Row] = status.get("deciders", ())
+    registered = _registered(status, "decider")
+    patterns = [_patterns(registered.get(_key(row), row)) for row in rows]
+    yield from decider_lines(rows, patterns, colour=colour)
+    yield from _omitted(status, "deciders")
+
+
 def _publishers(status: Row, *, colour: bool) -> Iterator[str]:
     rows: Sequence[Row] = status.get("publishers", ())
     cells = [
@@ -230,8 +241,12 @@ def _omitted(status: Row, part: str) -> Iterator[str]:
         yield f"... and {number:,} more"
 
 
-def _peers(status: Row, role: str) -> Iterator[Row]:
-    return (peer for peer in status.get("peers", ()) if peer.get("role") == role)
+def _registered(status: Row, role: str) -> dict[object, Row]:
+    return {_key(peer): peer for peer in status.get("peers", ()) if peer.get("role") == role}
+
+
+def _key(row: Row) -> object:
+    return row.get("name"), row.get("pid")
 
 
 def _patterns(peer: Row) -> str:

@@ -1,4 +1,4 @@
-"""``prxbus top``: rates, subscribers and hooks, live.
+"""``prxbus top``: rates, subscribers, deciders and hooks, live.
 
 It is an ordinary subscriber of everything, and asks the broker for its status at each interval. A thread
 reads events, so that drawing never makes this view lag. What is shown is :mod:`.top_view`'s.
@@ -163,6 +163,6 @@ def _quit_within(seconds: float, *, keys: bool) -> bool:
 
 def _as_json(view: View) -> dict[str, object]:
     shown: dict[str, object] = view._asdict()
-    for part in ("topics", "subscribers", "hooks"):
+    for part in ("topics", "subscribers", "deciders", "hooks"):
         shown[part] = [row._asdict() for row in getattr(view, part)]
     return shown

@@ -16,6 +16,7 @@ from rich.text import Text
 from .quantities import count, milliseconds, plural, span
 from .terminal import cut_front, printable
 from .top_columns import GAP, NAME, Column, fitted
+from .top_deciders import DeciderRow
 from .top_view import HookRow, SubscriberRow, TopicRow, View
 
 FRAME_LINES: Final = 4
@@ -36,15 +37,17 @@ def screen(view: View, width: int, height: int) -> RenderableType:
     """``view`` in at most ``height`` lines, as long as that leaves each table a row."""
     width = min(width, MOST_COLUMNS)
     head = _head(view, width)
-    topics, subscribers, hooks = _shares(
-        height - len(head) - 3 * FRAME_LINES, (len(view.topics), len(view.subscribers), len(view.hooks))
-    )
+    tables = 3 + bool(view.deciders)
+    wanted = [len(rows) for rows in (view.topics, view.subscribers, view.deciders, view.hooks)]
+    topics, subscribers, deciders, hooks = _shares(height - len(head) - tables * FRAME_LINES, wanted)
     return Group(
         *head,
         _topics(view.topics[:topics], width),
         *_more(len(view.topics) - topics),
         _subscribers(view.subscribers[:subscribers], width),
         *_more(len(view.subscribers) - subscribers),
+        *([_deciders(view.deciders[:deciders], width)] if view.deciders else ()),
+        *_more(len(view.deciders) - deciders),
         _hooks(view.hooks[:hooks], width),
         *_more(len(view.hooks) - hooks),
     )
@@ -73,6 +76,12 @@ def _head(view: View, width: int) -> list[Text]:
         Text(f"{view.total:,} in {span(view.watched_s)}"),
         Text(plural(view.publishers, "publisher")),
     ]
+    if view.asks.get("asked"):
+        second.append(Text(f"{view.asks['asked']:,} asks, {view.asks.get('under_way', 0):,} under way"))
+    dead = view.asks.get("closed_and_dead")
+    if dead:
+        names = ", ".join(printable(str(name)) for name in dead)
+        second.append(Text(f"denied until they are back: {names}", style="bold red"))
     if view.dropped:
         second.append(Text(f"{view.dropped:,} dropped by publishers", style="red"))
     if view.missed:
@@ -123,6 +132,34 @@ def _subscribers(rows: Sequence[SubscriberRow], width: int) -> Table:
             )
         )
     return _table("subscribers", width, columns, cells)
+
+
+def _deciders(rows: Sequence[DeciderRow], width: int) -> Table:
+    columns = (
+        Column("DECIDER", NAME),
+        Column("PID", drop=4),
+        Column("PRIORITY", drop=5),
+        Column("FAILS", NAME, drop=3),
+        Column("PER S", drop=2),
+        Column("ASKED", drop=1),
+        Column("ANSWERED", drop=6),
+        Column("FAILED"),
+        Column("TOO LATE"),
+    )
+    cells = [
+        (
+            Text(printable(row.name)),
+            Text(str(row.pid)),
+            Text(str(row.priority)),
+            Text(printable(row.failure), style="yellow" if row.failure == "closed" else ""),
+            Text("-" if row.per_second is None else count(row.per_second)),
+            Text(f"{row.asked:,}"),
+            Text(f"{row.answered:,}"),
+            *(Text(f"{number:,}", style="red" if number else "") for number in (row.failed, row.too_late)),
+        )
+        for row in rows
+    ]
+    return _table("deciders", width, columns, cells)
 
 
 def _hooks(rows: Sequence[HookRow], width: int) -> Table:

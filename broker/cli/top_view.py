@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from ..protocol.errors import BusError
 from ..protocol.events import Event
+from .top_deciders import DeciderRow, Deciders
 
 RUN_TOPIC: Final = "prx.hooks.run"
 """On it each run of a hook is reported, with ``hook``, ``event``, ``status`` and ``duration_ms``."""
@@ -70,7 +72,10 @@ class HookRow(NamedTuple):
 
 
 class View(NamedTuple):
-    """One moment. ``problem`` says why there is no report of the broker; ``missed`` is what we missed."""
+    """One moment. ``problem`` says why there is no report of the broker; ``missed`` is what we missed.
+
+    ``asks`` are the broker's counters of asks.
+    """
 
     watched_s: float
     broker: Mapping[str, Any]
@@ -83,6 +88,8 @@ class View(NamedTuple):
     publishers: int
     dropped: int
     missed: int
+    deciders: Sequence[DeciderRow] = ()
+    asks: Mapping[str, Any] = MappingProxyType({})
 
 
 ENDS: Final = {"ok": "ok", "timeout": "timed_out", "not_started": "not_started"}
@@ -129,6 +136,7 @@ class Watch:
         self._status: Mapping[str, Any] = {}
         self._problem: str | None = None
         self._reports: dict[tuple[str, int], Report] = {}
+        self._deciders = Deciders()
         self._missed = 0
 
     def events(self, events: Iterable[Event], missed: int) -> None:
@@ -156,6 +164,7 @@ class Watch:
                 key: _compare(before.get(key), row, now)
                 for key, row in _by_key(status.get("subscribers", ()))
             }
+            self._deciders.report(status.get("deciders", ()), now)
 
     def view(self, now: float) -> View:
         """What there is to see at ``now``, with the rates since the last call."""
@@ -180,6 +189,8 @@ class Watch:
             publishers=len(publishers),
             dropped=sum(row.get("dropped_absent", 0) + row.get("dropped_full", 0) for row in publishers),
             missed=self._missed,
+            deciders=self._deciders.rows,
+            asks=dict(self._status.get("asks", {})),
         )
 
     def _run(self, event: Event) -> None:

@@ -58,7 +58,7 @@ OWN: Final = {
         deferred("ask", "ask the deciders of an event, and end as they decide", f"{_PACKAGE}.ask"),
         deferred("tap", "show the events of a topic pattern as they come", f"{_PACKAGE}.tap"),
         deferred("status", "show the broker, its peers, and what was lost", f"{_PACKAGE}.status"),
-        deferred("top", "watch rates, subscribers and hooks, live", f"{_PACKAGE}.top", extra=True),
+        deferred("top", "watch rates, subscribers, deciders and hooks, live", f"{_PACKAGE}.top", extra=True),
         deferred("schema", "print the JSON Schema of a catalogued event", f"{_PACKAGE}.schema", bus=False),
         deferred("bench", "measure the bus on this machine, quickly", f"{_PACKAGE}.bench"),
         deferred(

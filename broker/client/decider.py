@@ -50,6 +50,9 @@ ASKS_AT_ONCE: Final = 64
 
 ERROR_CHARACTERS: Final = 500
 
+_EVENTS: Final = int(zmq.EVENTS)
+_READABLE: Final = int(zmq.POLLIN)
+
 TOGETHER: Final = 16
 """Answers that are sent as one, at most."""
 
@@ -148,6 +151,7 @@ class Decider(Closing):
         key = new_key()
         self._lane = control_socket(addresses.control, key + DECIDER_LANE, probe=True)
         self._receive = super(zmq.Socket, self._lane).recv
+        self._look: Callable[[int], Any] = super(zmq.Socket, self._lane).get
         self._slice_ms = 0
         self.descriptor = int(self._lane.fd)
         self._answers = control_socket(addresses.control, key + ANSWER_LANE)
@@ -320,23 +324,18 @@ class Decider(Closing):
     def _take(self, most: int, deadline: float | None) -> list[Ask]:
         """Read what is there, or wait for one slice, or until ``deadline``, for the first."""
         asks, self._early = self._early[:most], self._early[most:]
-        try:
-            while len(asks) < most:
-                self._read(self._receive(zmq.NOBLOCK), asks)
-        except zmq.Again:
-            pass
-        if asks:
-            return asks
         left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())
-        if left <= 0:
-            return asks
-        milliseconds = max(1, round(left * 1000))
-        if milliseconds != self._slice_ms:
-            self._slice_ms = self._lane.rcvtimeo = milliseconds
         try:
-            self._read(self._receive(), asks)
-            while len(asks) < most:
+            if asks or left <= 0:
                 self._read(self._receive(zmq.NOBLOCK), asks)
+            else:
+                milliseconds = max(1, round(left * 1000))
+                if milliseconds != self._slice_ms:
+                    self._slice_ms = self._lane.rcvtimeo = milliseconds
+                self._read(self._receive(), asks)
+            if self._look(_EVENTS) & _READABLE:  # cheaper than a try that finds nothing
+                while len(asks) < most:
+                    self._read(self._receive(zmq.NOBLOCK), asks)
         except zmq.Again:
             pass
         return asks

@@ -81,8 +81,8 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
 
 
 _pack: Final = msgpack.Packer(use_bin_type=True).pack
-"""One for all: making one costs three times as much as packing. It runs no Python, so that nobody comes between:
-what is packed with it is of plain types."""
+"""One for all: making one costs three times as much as packing. It runs no Python, so that nobody comes
+between, as long as what is packed is of plain types."""
 
 
 class Message(NamedTuple):

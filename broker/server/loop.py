@@ -23,6 +23,7 @@ from ..protocol.limits import CONTROL_BYTES, CONTROL_HWM
 from .dataplane import DataPlane
 from .internal import InternalClient
 from .processes import ProcessWatch
+from .readiness import Readiness
 
 TICK_SECONDS: Final = 1.0
 MESSAGES_AT_ONCE: Final = 500
@@ -89,13 +90,16 @@ class ControlLoop:
         self._receive = super(zmq.Socket, self._router).recv
         self._transmit = super(zmq.Socket, self._router).send
         self._letters: dict[bytes, list[bytes]] = {}  # for lanes, until the messages at hand are handled
-        self._poller = zmq.Poller()
+        self._readiness = Readiness()
         self._next_tick = 0.0
         self.stop_requests = 0
-        for source in (data.steering, self._client.publisher, self._client.canaries):
-            self._poller.register(source, zmq.POLLIN)
+        self._steering = self._readiness.add(data.steering)
+        self._publisher = self._readiness.add(self._client.publisher)
+        self._canaries = self._readiness.add(self._client.canaries)
         for descriptor in (data.descriptor, watch.descriptor, signals):
-            self._poller.register(descriptor, zmq.POLLIN)
+            self._readiness.add(descriptor)
+        self._messages = -1  # the control socket's descriptor, once it is open
+        self._busy = False  # more messages came while one was handled
 
     def start(self) -> bool:
         """Wait until a canary has come through, then open the control plane; false: asked to stop instead.
@@ -106,13 +110,14 @@ class ControlLoop:
         while not self._client.seen:
             if self._client.ready:
                 self._client.inject_canary()
+                self._readiness.used(self._publisher)
             self._wait(CANARY_SECONDS)
             if self.stop_requests:
                 return False
             if time.monotonic() > deadline:
                 raise DataPlaneFailed(f"no canary came through the data plane in {START_SECONDS:g} s")
         self._router.bind(self._endpoints.control)
-        self._poller.register(self._router, zmq.POLLIN)
+        self._messages = self._readiness.add(self._router)
         return True
 
     def run(self) -> None:
@@ -131,7 +136,7 @@ class ControlLoop:
         began = moved = time.monotonic()
         before = None
         while (now := time.monotonic()) < began + HOLD_SECONDS and self.stop_requests < 2:
-            self._data.ask()
+            self._measure()
             self._wait(STILL_SECONDS / 4)
             current = self._plane.rates.latest
             if current != before:
@@ -142,6 +147,7 @@ class ControlLoop:
 
     def close(self) -> None:
         """Close the sockets; those of the proxy are its own business."""
+        self._readiness.close()
         self._client.close()
         self._router.close()
 
@@ -149,21 +155,28 @@ class ControlLoop:
 
     def _wait(self, seconds: float) -> None:
         """Handle whatever comes within ``seconds``, or at once what is there."""
-        ready = dict(self._poller.poll(int(seconds * 1000) + 1))
+        ready = self._readiness.wait(seconds)
+        if self._messages in ready:
+            self._take_messages()
+            if len(ready) == 1:
+                return
+        else:
+            self._busy = False
         if self._data.descriptor in ready:
             self._check_data_plane()
         if self._signals in ready:
             self._take_signals()
-        if self._router in ready:
-            self._take_messages()
         if self._watch.descriptor in ready:
             now = time.monotonic()
             for peer in self._watch.ended():
                 self._perform(self._plane.gone(peer, now))
-        if self._client.publisher in ready or self._client.canaries in ready:
+        if self._publisher in ready or self._canaries in ready:
             self._client.read()
-        if self._data.steering in ready:
+            self._readiness.used(self._publisher)
+            self._readiness.used(self._canaries)
+        if self._steering in ready:
             totals = self._data.read()
+            self._readiness.used(self._steering)
             if totals is not None:
                 totals = self._client.without_canaries(totals)
                 self._perform(self._plane.measured(totals, time.monotonic()))
@@ -173,13 +186,18 @@ class ControlLoop:
         return self._next_tick if due is None else min(due, self._next_tick)
 
     def _tick(self, now: float) -> None:
+        self._readiness.used(self._publisher)
         if not self._client.send_canary():
             raise DataPlaneFailed("the data plane lets nothing through any more")
         reason = self._inspect()
         if reason is not None:
             raise DataPlaneFailed(reason)
-        self._data.ask()
+        self._measure()
         self._perform(self._plane.tick(now))
+
+    def _measure(self) -> None:
+        self._data.ask()
+        self._readiness.used(self._steering)
 
     def _check_data_plane(self) -> None:
         os.read(self._data.descriptor, 16)
@@ -196,22 +214,25 @@ class ControlLoop:
         log.info("signal", stopping=self.stop_requests > 0, **self._plane.summary())
 
     def _take_messages(self) -> None:
-        """Handle what is there. What it leads to on lanes is sent together, a few messages later."""
-        for number in range(1, MESSAGES_AT_ONCE + 1):
+        """Handle what is there: one message, or many while they keep coming.
+
+        What they lead to on lanes is sent together, a few messages later.
+        """
+        for number in range(1, (MESSAGES_AT_ONCE if self._busy else 1) + 1):
             try:
-                frame = self._receive(zmq.NOBLOCK)
+                peer = self._receive(zmq.NOBLOCK)
             except zmq.Again:
                 break
-            self._take_message(frame)
+            self._take_message(peer)
             if not number % TOGETHER:
                 self._send_letters()
         self._send_letters()
+        self._busy = True  # until a wait finds none
+        self._readiness.used(self._messages)
 
     def _take_message(self, peer: bytes) -> None:
         now = time.monotonic()
-        if not self._router.getsockopt(zmq.RCVMORE):
-            return  # not from a ROUTER
-        part = self._router.recv(zmq.NOBLOCK, copy=False)
+        part = self._router.recv(zmq.NOBLOCK, copy=False)  # a ROUTER's messages come whole
         parts = 1
         while part.more:
             part = self._router.recv(zmq.NOBLOCK, copy=False)
@@ -234,6 +255,7 @@ class ControlLoop:
                     else:
                         self._send(peer, data)
                 case Inject():
+                    self._readiness.used(self._publisher)
                     self._perform(self._plane.injected(action, self._client.inject(action.frame)))
                 case Watch(peer, pid):
                     if not self._watch.watch(peer, pid):
@@ -241,7 +263,7 @@ class ControlLoop:
                 case Forget(peer):
                     self._watch.forget(peer)
                 case Measure():
-                    self._data.ask()
+                    self._measure()
 
     def _send_letters(self) -> None:
         """Send what is gathered for each lane, as few messages as their size allows."""
