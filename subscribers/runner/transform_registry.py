@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -51,7 +52,7 @@ class _File:
     handlers: tuple[Handler[Step], ...] = ()
     pool: FunctionPool | None = None
     files: tuple[str, ...] = ()
-    seen: Look = ()
+    seen: Look | None = None
 
 
 @dataclass(eq=False)
@@ -136,8 +137,7 @@ class Registry:
             units = self._units()
             for unit in self._files.keys() - set(units):
                 changed |= bool(self._files.pop(unit).handlers)
-            for unit in units:
-                changed |= self._load_file(unit, again=again)
+            changed |= self._load_files(units, again=again)
             self._files = {unit: self._files[unit] for unit in units}
             if changed:
                 self._put_in_force()
@@ -162,40 +162,54 @@ class Registry:
                 self._tables[path], changed = tables, True
         return changed
 
-    def _load_file(self, unit: HandlerUnit, *, again: bool) -> bool:
-        """Load a file if it looks different than before; whether its handlers changed."""
-        file = self._files.setdefault(unit, _File(unit))
-        is_alive = file.pool is None or file.pool.alive
-        look = self._look(file)
-        if look == file.seen and is_alive and not again:
-            return False
-        if not may_transform(unit):
-            file.seen, file.files = look, ()
-            return self._replace(file, (), None)
-        said: dict[str, Any] = {}
-        pool = None
-        try:
-            pool = self._open_pool(unit)
-            said = pool.said
-            error = None if said["error"] is None else Diagnostic("error", *_fault(said["error"]))
-        except LoadFailed as failure:
-            error = Diagnostic("error", "cannot_load", unit.path, None, None, None, str(failure), None)
-        file.files = tuple(said.get("files", file.files))
-        file.seen = self._look(file)
-        if error is not None or pool is None:
-            return self._cannot_use(file, pool, error)
-        if not said["handlers"]:
-            pool.close()
-            return self._replace(file, (), None)
-        pool.warm_up()
-        return self._replace(file, tuple(_function_handlers(unit, pool, said["handlers"])), pool)
+    def _load_files(self, units: Sequence[HandlerUnit], *, again: bool) -> bool:
+        """Load the files that look different than before, side by side; whether any handlers changed."""
+        changed = False
+        due: list[_File] = []
+        for unit in units:
+            file = self._files.setdefault(unit, _File(unit))
+            is_alive = file.pool is None or file.pool.alive
+            look = self._look(file)
+            if look == file.seen and is_alive and not again:
+                continue
+            if may_transform(unit):
+                due.append(file)
+            else:
+                file.seen, file.files = look, ()
+                changed |= self._replace(file, (), None)
+        if due:
+            with ThreadPoolExecutor(len(due)) as threads:  # one that hangs is not to keep the others waiting
+                opened = list(threads.map(self._try_to_open, [file.unit for file in due]))
+            for file, found in zip(due, opened, strict=True):
+                changed |= self._take(file, found)
+        return changed
 
-    def _cannot_use(self, file: _File, pool: FunctionPool | None, error: Diagnostic | None) -> bool:
+    def _try_to_open(self, unit: HandlerUnit) -> FunctionPool | Diagnostic:
+        try:
+            return self._open_pool(unit)
+        except LoadFailed as failure:
+            return Diagnostic("error", "cannot_load", unit.path, None, None, None, str(failure), None)
+
+    def _take(self, file: _File, found: FunctionPool | Diagnostic) -> bool:
+        """Take what came of loading a file; whether its handlers changed."""
+        if isinstance(found, Diagnostic):
+            file.seen = self._look(file)
+            return self._cannot_use(file, found)
+        said = found.said
+        file.files = tuple(said["files"])
+        file.seen = self._look(file)
+        if said["error"] is not None:
+            found.close()
+            return self._cannot_use(file, Diagnostic("error", *_fault(said["error"])))
+        if not said["handlers"]:
+            found.close()
+            return self._replace(file, (), None)
+        found.warm_up()
+        return self._replace(file, tuple(_function_handlers(file.unit, found, said["handlers"])), found)
+
+    def _cannot_use(self, file: _File, error: Diagnostic) -> bool:
         """Keep the last good version, unless its processes are gone too; whether the handlers changed."""
-        if pool is not None:
-            pool.close()
-        if error is not None:
-            log.error(error.render())
+        log.error(error.render())
         if not file.handlers:
             return False
         facts = {"path": file.unit.path, "handlers": [handler.name for handler in file.handlers]}

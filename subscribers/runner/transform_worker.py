@@ -25,7 +25,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.logs import configure
+from broker.logs import configure, get_logger
 from broker.protocol.events import Event
 
 from ..handlers import Answer, Context, HandlerEvent, Registration
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from broker.client import Publisher
 
 _PR_SET_PDEATHSIG: Final = 1
+
+log = get_logger("subscribers.transform")
 
 
 class Broken:
@@ -262,12 +264,16 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's; the owner says when it is over
     control = socket.socket(fileno=os.dup(0))
-    log = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8")
-    configure(options.log_level, stream=log)
+    configure(options.log_level, stream=os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8"))
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):  # also for programs that a function starts
         os.dup2(null, descriptor)
     said, registrations = _describe(_load(options))
+    if threading.active_count() > 1:
+        log.warning(
+            "a file starts threads when it is loaded; the processes that run its functions have none of them",
+            path=options.file or options.entry_point,
+        )
     with suppress(WireClosed, OSError):
         send(control, pack(said))
         stem(control, registrations, options.runtime_dir)

@@ -193,3 +193,67 @@ def test_a_command_may_take_and_give_five_megabytes(stage: Scene) -> None:
     with transforms(stage):
         decision = stage.ask(text)
     assert decision.output == text
+
+
+def test_installed_packages_bring_their_own(stage: Scene) -> None:
+    """What a package names in the group prxbus.handlers is asked, under the entry point's name."""
+    site = stage.workspace.parent / "site"
+    write(
+        site / "tidy_outputs.py",
+        "from subscribers.handlers import transform\n@transform\ndef f(e, c): return 'tidy'\n",
+    )
+    write(site / "tidy-1.0.dist-info" / "METADATA", "Metadata-Version: 2.1\nName: tidy\nVersion: 1.0\n")
+    write(site / "tidy-1.0.dist-info" / "entry_points.txt", "[prxbus.handlers]\ntidy = tidy_outputs\n")
+    stage.handlers(
+        "f.py", "from subscribers.handlers import transform\n@transform\ndef f(e, c): return 'own'\n"
+    )
+    with transforms(stage, "--installed", PYTHONPATH=str(site)) as service:
+        assert service.said["transforms"] == 2
+        decision = stage.ask("raw")
+        assert (decision.output, decision.output_by) == ("tidy", "tidy (installed):f")
+    with transforms(stage, PYTHONPATH=str(site)):
+        assert stage.ask("raw").output == "own"
+    with transforms(stage, "--tables-only", "--installed", PYTHONPATH=str(site)) as service:
+        assert service.said["transforms"] == 0
+
+
+def test_what_a_function_publishes_is_caused_by_the_ask(stage: Scene) -> None:
+    """It is one level deeper, of the same session, and names the ask's event as its cause."""
+    stage.handlers(
+        "note.py",
+        "from subscribers.handlers import transform\n@transform\ndef note(event, ctx):\n"
+        "    ctx.publish('my.note', {'depth': event.depth, 'id': event.id})\n"
+        "    ctx.log.info('noted', size=1)\n",
+    )
+    with transforms(stage) as service, listen(stage, "my.note") as notes:
+        assert not stage.ask("raw").replaced
+        (note,) = notes.batch(max_events=1, timeout=30.0)
+        assert (note.depth, note.session_id) == (note.payload["depth"] + 1, "s1")
+        assert note.caused_by == note.payload["id"]
+        assert service.logged('"handler":"note.py:note"')
+
+
+def test_a_file_that_starts_threads_is_warned_of(stage: Scene) -> None:
+    """Its functions run in processes that have none of these threads, which the log says once."""
+    stage.handlers(
+        "threads.py",
+        "import threading\nfrom subscribers.handlers import transform\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "@transform\ndef count(event, ctx): return str([t.name for t in threading.enumerate()])\n",
+    )
+    with transforms(stage) as service:
+        assert "Thread-1" not in stage.ask("raw").output
+        assert service.logged("a file starts threads when it is loaded")
+
+
+def test_files_that_hang_while_loading_do_not_add_up(stage: Scene) -> None:
+    """Files are loaded side by side; one that ends its process takes no other along."""
+    for number in range(3):
+        stage.handlers(f"bad{number}.py", "# transform\nimport os\nos._exit(3)\n")
+    stage.handlers(
+        "good.py", "from subscribers.handlers import transform\n@transform\ndef f(e, c): return 'good'\n"
+    )
+    with transforms(stage) as service:
+        assert service.said["transforms"] == 1
+        assert stage.ask("raw").output == "good"
+        assert service.logged("its process ended while loading it, with 3")

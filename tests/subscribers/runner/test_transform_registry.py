@@ -75,6 +75,11 @@ class World:
         self.opened.append(StubPool([] if error else words, [unit.path], error))
         return self.opened[-1]
 
+    def closed(self, name: str) -> list[bool]:
+        """Which of a file's processes were ended, in the order in which they were started."""
+        path = str(self.folder / name)
+        return [pool.is_closed for pool in self.opened if pool.said["files"] == [path]]
+
     @staticmethod
     def _link(transform: Transform) -> Handler[Step]:
         return Handler(transform.name, StubStep(transform.name), transform.table.timeout)
@@ -124,9 +129,9 @@ def test_what_looks_the_same_is_not_loaded_again(tmp_path: Path) -> None:
     world.file("b.py", "f g")
     assert world.load() == ["a.py:f", "b.py:f", "b.py:g"]
     assert len(world.opened) == 3
-    assert [pool.is_closed for pool in world.opened] == [False, True, False]
+    assert (world.closed("a.py"), world.closed("b.py")) == ([False], [True, False])
     world.load(again=True)
-    assert [pool.is_closed for pool in world.opened] == [True, True, True, False, False]
+    assert (world.closed("a.py"), world.closed("b.py")) == ([True, False], [True, True, False])
     assert all(pool.warm == 1 for pool in world.opened)
 
 
@@ -139,13 +144,13 @@ def test_a_broken_file_leaves_the_last_good_one_in_force(tmp_path: Path) -> None
     for bad in ("broken", "refuse"):
         world.file("a.py", f"f h {bad}")
         assert world.load() == ["a.py:f", "b.py:g"]
-        assert not world.opened[0].is_closed
+        assert not world.closed("a.py")[0]
         opened = len(world.opened)
         world.load()
         assert len(world.opened) == opened
     world.file("a.py", "h")
     assert world.load() == ["a.py:h", "b.py:g"]
-    assert world.opened[0].is_closed
+    assert world.closed("a.py") == [True, True, False]
 
 
 def test_a_file_that_is_broken_from_the_start_has_no_handlers(tmp_path: Path) -> None:
@@ -181,10 +186,10 @@ def test_a_file_that_is_gone_or_transforms_nothing_has_no_process(tmp_path: Path
     world.file("a.py", "f")
     world.file("b.py", "")
     assert world.load() == ["a.py:f"]
-    assert [pool.is_closed for pool in world.opened] == [False, True]
+    assert (world.closed("a.py"), world.closed("b.py")) == ([False], [True])
     (tmp_path / "a.py").write_text("nothing of the kind")
     assert world.load() == []
-    assert world.opened[0].is_closed
+    assert all(pool.is_closed for pool in world.opened)
     world.file("a.py", "f")
     assert world.load() == ["a.py:f"]
     world.units.clear()
