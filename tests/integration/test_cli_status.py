@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from broker.client import Publisher, Subscriber
+from broker.client import Decider, Publisher, Subscriber
 from broker.client.tool import Tool
 from broker.protocol.limits import TABLE
 from tests.integration.command import (
@@ -218,3 +218,38 @@ def test_the_live_view_lives_on_a_terminal(bus: str) -> None:
             finally:
                 top.kill()
         assert termios.tcgetattr(theirs) == before
+
+
+def test_deciders_and_asks_are_shown(bus: str) -> None:
+    """Who decides, in which order and with which policy; what was asked; in each of the four ways."""
+
+    def told() -> dict[str, Any]:
+        said = prxbus("status", "--runtime-dir", bus, "--timeout", "60", "--json")
+        report: dict[str, Any] = json.loads(said.stdout)
+        return report
+
+    def asked() -> bool:
+        return any(row.get("asked") == 2 and row.get("answered") == 1 for row in told()["deciders"])
+
+    with (
+        Decider(["d.*"], name="guard", priority=7, failure="closed", runtime_dir=bus, wait=60) as asks,
+        Publisher("asker", runtime_dir=bus, on_absent="block") as publisher,
+    ):
+        thread = threading.Thread(target=lambda: [ask.reply(()) for ask in asks.batch(1, 60.0)])
+        thread.start()
+        assert not publisher.ask("d.x", {}, timeout=60.0).denied
+        thread.join()
+        assert publisher.ask("d.x", {}, timeout=0.1).denied
+        assert len(asks.batch(1, 60.0)) == 1
+        until(asked, "the decider's report")
+        status = prxbus("status", "--runtime-dir", bus, "--timeout", "60").stdout
+        top = prxbus("top", "--once", "--runtime-dir", bus, env={"COLUMNS": "100"}).stdout
+        view = json.loads(prxbus("top", "--once", "--json", "--runtime-dir", bus).stdout)
+        report = told()
+    assert "asks        0 under way; 2 asked, 2 answered, 0 cancelled\n" in status
+    (row,) = (line.split() for line in status.splitlines() if line.startswith("guard "))
+    assert row[2:] == ["7", "closed", "2", "1", "0", "0", "d.*"]
+    assert "2 asks, 0 under way" in top
+    assert [line.split()[2:4] for line in top.splitlines() if line.startswith("guard ")] == [["7", "closed"]]
+    assert (view["deciders"][0]["name"], view["asks"]["timeout"]) == ("guard", 1)
+    assert (report["asks"]["asked"], report["asks"]["closed_and_dead"]) == (2, [])

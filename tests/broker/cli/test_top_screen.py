@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from broker.cli.top_deciders import DeciderRow
 from broker.cli.top_screen import screen
 from broker.cli.top_view import HookRow, SubscriberRow, TopicRow, View
 
@@ -156,3 +157,42 @@ def test_a_wide_terminal_is_not_filled() -> None:
 def test_a_bus_that_drains_says_so() -> None:
     """The state of the broker is in the first line."""
     assert "draining" in drawn(view(broker={"pid": 7, "draining": True}))
+
+
+def decider(**changed: Any) -> DeciderRow:
+    """A decider that does well."""
+    return DeciderRow("guards", 11, 10, "open", 100.0, 1_200, 1_198, 0, 0, 0.5)._replace(**changed)
+
+
+def test_deciders_have_a_table_where_there_are_any() -> None:
+    """Without one, nothing is said of asks; with one, its policy, rate and counters are shown."""
+    assert "deciders" not in drawn(view())
+    text = drawn(view(deciders=[decider(), decider(name="b\x1b[2J", per_second=None, failed=7)]))
+    assert "DECIDER" in text
+    assert "guards" in text
+    assert "1,200" in text
+    assert "b\\x1b[2J" in text
+    assert "deciders" in text
+
+
+def test_asks_are_in_the_head() -> None:
+    """How many, how many now, and who died and fails closed: what it decides is denied meanwhile."""
+    asks = {"asked": 1_200, "under_way": 3, "closed_and_dead": ["guards", "b\n"]}
+    text = drawn(view(asks=asks), width=140)
+    assert "1,200 asks, 3 under way" in text
+    assert "denied until they are back: guards, b\\n" in text
+
+
+def test_deciders_share_the_room() -> None:
+    """Those that do not fit are counted in a line."""
+    text = drawn(view(deciders=[decider(name=f"d{number}") for number in range(50)]), height=30)
+    assert len(text.splitlines()) <= 30
+    assert " more" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_deciders_fit_a_narrow_terminal(width: int) -> None:
+    """Columns give way, and what went wrong is the last to go."""
+    text = drawn(view(deciders=[decider(failed=7, name="a long name of a decider" * 4)]), width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "FAILED" in text
