@@ -25,6 +25,7 @@ NAME = "startup"
 _IMPORTS = 'python3 -c "import zmq, orjson, msgpack"'
 _PUB = "prxbus pub"
 _ASK = "prxbus ask (nobody decides)"
+_HOOKS = str(Path(__file__).parents[1] / "examples" / "prx" / "hooks.json")
 _ROUNDS_PER_ROUND = 3  # a start is short and noisy: three times as many rounds as elsewhere
 
 
@@ -90,6 +91,8 @@ def _ours(directory: str) -> dict[str, Callable[[], Figures]]:
         "prxbus status --json": exits("status", "--json"),
         "prxbus schema tool_call": exits("schema", "tool_call"),
         "prxbus config show": exits("config", "show"),
+        "prxbus check (the example's hooks.json)": exits("check", _HOOKS),
+        "prxbus fire --dry-run (the same)": exits("fire", "tool_call", "--dry-run", "--config", _HOOKS),
         "prxbus --version": exits("--version"),
         "prxbus --help": exits("--help"),
         "prxbus completion bash": exits("completion", "bash"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import orjson
@@ -134,6 +136,20 @@ def test_every_explanation_is_json_of_the_schema(
     explained = Explained(tuple(handlers), tuple(diagnostics), refused)
     told = orjson.dumps(document([ExplainedFile(path, None, path, path, True, explained)]))
     jsonschema.validate(json.loads(told), SCHEMA)
+
+
+def test_the_document_in_the_readme_is_one() -> None:
+    """The example that the README shows is valid by the schema, and has every field that there is."""
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    blocks = [
+        json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+    ]
+    (shown,) = (block for block in blocks if "files" in block)
+    jsonschema.validate(shown, SCHEMA)
+    (printed,) = document([file(faulted(HANDLER, "dead", FAULT))])["files"]
+    assert list(shown["files"][0]) == list(printed)
+    assert list(shown["files"][0]["handlers"][0]) == list(printed["handlers"][0])
+    assert list(shown["files"][0]["handlers"][0]["diagnostics"][0]) == list(diagnostic_document(FAULT))
 
 
 def test_the_schema_is_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,14 @@ def test_python_beside_other_files_counts_if_it_imports_what_handlers_do(tmp_pat
     assert because_named(kind, found.paths[0]) == "it is Python that imports subscribers.handlers"
     assert kind.workspace(found.paths[0]) == str(tmp_path)
     assert kind.find(f"{tmp_path}/pack").paths == (f"{tmp_path}/pack",)
+
+
+def test_every_kind_is_in_the_readme() -> None:
+    """The table of dialects there is this one, in this order."""
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    section = readme.partition("## Seeing what would happen")[2].partition("## HTTP API")[0]
+    rows = re.findall(r"^\| `([a-z-]+)` \| `[^|]*\|[^|]*\|$", section, re.MULTILINE)
+    assert rows == [kind.name for kind in KINDS]
 
 
 def test_every_kind_is_named_in_the_list_of_what_is_supported() -> None:
