@@ -5,6 +5,11 @@
     my_agent.run()
     assert [event.topic for event in bus.events] == ["prx.lifecycle.agent_start", ...]
 
+What an agent asks is answered by functions, merged as the real bus has it merged:
+
+    bus.decide("prx.lifecycle.tool_call_start", lambda event: Answer("guard", "deny", "not here"))
+    assert not my_agent.may_run("rm -rf /")
+
 The stub refuses what the real bus refuses and delivers through the same encoding and decoding,
 without a socket, a thread or a wait.
 """
@@ -22,20 +27,47 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeAlias
+
+from orjson import loads
 
 from .client.closing import Closing
 from .client.context import current
-from .client.core.numbering import Numbering
+from .client.core.asking import Question, check_timeout, pack_answers, read_heard
+from .client.core.numbering import Numbering, Stream
+from .client.core.question_content import put_content
 from .client.core.reading import Reader
+from .client.names import KnownNames
 from .client.payloads import check_depth, encode_payload
 from .client.publisher_id import new_publisher
-from .protocol.errors import BusUnreachable, ClosedError, LimitExceeded
+from .protocol.decisions import (
+    FAILURES,
+    Answer,
+    Constraints,
+    Decision,
+    Failure,
+    Revalidate,
+    Silence,
+    input_of,
+)
+from .protocol.errors import BusUnreachable, ClaimExpired, ClosedError, LimitExceeded
 from .protocol.events import Claim, Event, decode_event, encode_event, is_text
-from .protocol.limits import CLAIM_BYTES, CLAIM_HEAD_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES
+from .protocol.limits import (
+    CLAIM_BYTES,
+    CLAIM_HEAD_BYTES,
+    DEPTHS,
+    NAME_BYTES,
+    PAYLOAD_BYTES,
+    PRIORITY,
+    SESSION_ID_BYTES,
+)
 from .protocol.topics import Pattern, parse_patterns
 
-__all__ = ["StubBus", "StubPublisher", "StubSubscriber", "running_broker"]
+__all__ = ["StubBus", "StubDecider", "StubPublisher", "StubSubscriber", "running_broker"]
+
+Decide: TypeAlias = Callable[[Event], Answer | Iterable[Answer] | None]
+"""What a stub decider says of an event: an answer, several, or nothing. TimeoutError: it is late; any other
+exception: it has failed."""
 
 
 class StubBus:
@@ -44,8 +76,10 @@ class StubBus:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._subscribers: list[StubSubscriber] = []
+        self._deciders: list[StubDecider] = []
         self._retained: dict[str, bytes] = {}
         self._spool: dict[str, bytes] = {}
+        self._stored = 0
 
     def publisher(self, source: str) -> StubPublisher:
         """A stand-in for ``Publisher(source)``."""
@@ -61,12 +95,45 @@ class StubBus:
             made.queue.extend(made.reader.retained(self._retained.values()))
         return made
 
+    def decide(
+        self,
+        patterns: str | Iterable[str],
+        function: Decide,
+        *,
+        name: str = "stub",
+        priority: int = 0,
+        failure: Failure = "open",
+    ) -> StubDecider:
+        """A stand-in for a ``Decider``: ``function`` is called for each ask that ``patterns`` match.
+
+        Raises what :class:`broker.client.Decider` raises for what can never work.
+        """
+        parsed = parse_patterns([patterns] if isinstance(patterns, str) else patterns)
+        if not is_text(name, NAME_BYTES) or not name:
+            raise LimitExceeded(f"name must be a string of 1 to {NAME_BYTES} bytes, not {name!r}")
+        if type(priority) is not int or not -PRIORITY <= priority <= PRIORITY:
+            raise LimitExceeded(
+                f"priority must be a whole number from -{PRIORITY:,} to {PRIORITY:,}, not {priority!r}"
+            )
+        if failure not in FAILURES:
+            raise ValueError(f"failure must be one of {', '.join(FAILURES)}, not {failure!r}")
+        made = StubDecider(parsed, function, name, priority, failure)
+        self._deciders.append(made)
+        return made
+
+    def gather(self, topic: str, frame: bytes) -> list[list[object]]:
+        """What the deciders of ``topic`` say of the event in ``frame``, as the broker tells of it."""
+        asked = [d for d in self._deciders if not d.closed and any(p.matches(topic) for p in d.patterns)]
+        asked.sort(key=lambda decider: (decider.priority, decider.name))
+        return [decider.row(_decoded(frame, self.load)) for decider in asked]
+
+    def forget(self, claim: Claim) -> None:
+        """Nobody is to load ``claim`` any more."""
+        del self._spool[claim.reference]
+
     def deliver(self, topic: str, frame: bytes, *, retain: bool = False) -> int:
         """Give ``frame`` to everyone who wants ``topic``; returns how many do."""
-        event = decode_event(frame)
-        if event.claim is not None:
-            event.claim.load = self.load
-        self.events.append(event)
+        self.events.append(_decoded(frame, self.load))
         if retain:
             self._retained[topic] = frame
         wanting = [each for each in self._subscribers if not each.closed and each.reader.wanted(topic)]
@@ -76,13 +143,17 @@ class StubBus:
 
     def store(self, body: bytes) -> Claim:
         """Keep a large payload; returns its claim."""
-        reference = f"stub-{len(self._spool)}"
+        self._stored += 1
+        reference = f"stub-{self._stored}"
         self._spool[reference] = body
         return Claim(len(body), sha256(body).digest(), reference, body[:CLAIM_HEAD_BYTES])
 
     def load(self, claim: Claim) -> bytes:
-        """The payload that was stored for ``claim``."""
-        return self._spool[claim.reference]
+        """The payload that was stored for ``claim``; raises :class:`ClaimExpired` when it was forgotten."""
+        try:
+            return self._spool[claim.reference]
+        except KeyError:
+            raise ClaimExpired(f"the payload {claim.reference} is no longer there") from None
 
 
 class StubPublisher(Closing):
@@ -120,6 +191,39 @@ class StubPublisher(Closing):
         """As :meth:`broker.client.Publisher.publish_acknowledged`."""
         return self._publish(topic, payload, session_id, None, None, retain) or 0
 
+    def ask(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        *,
+        timeout: float = 2.0,
+        session_id: str | None = None,
+        depth: int | None = None,
+        caused_by: str | None = None,
+        constraints: Constraints | None = None,
+        revalidate: Revalidate | None = None,
+    ) -> Decision:
+        """As :meth:`broker.client.Publisher.ask`; the deciders are those of :meth:`StubBus.decide`."""
+        check_timeout(timeout)
+        stream = self._stream(topic)
+        body = encode_payload(payload, stream)
+        plain: Mapping[str, Any] = payload if isinstance(payload, Mapping) else loads(body)
+        names = KnownNames(self.source, None).pack(session_id, caused_by, current.get())
+        question = Question(stream, _level(depth), names, input_of(plain))
+        if question.level >= DEPTHS:
+            self._over_depth += 1
+            return question.decide((), revalidate)
+        if constraints is not None:
+            question.forbidden = constraints(question.original)
+        put_content(question, body, plain, self._bus.store)
+        question.take_number(time.time_ns())
+        frame = question.numbered(time.time_ns())
+        self._bus.deliver(topic, question.copied())
+        rows = self._bus.gather(topic, frame) if question.open else []
+        if question.copy is not None and question.claim is not None:
+            self._bus.forget(question.claim)
+        return question.decide(read_heard(rows, self._bus.load), revalidate)
+
     @property
     def stats(self) -> dict[str, int]:
         """The counters of a publisher; a stub drops nothing."""
@@ -145,12 +249,9 @@ class StubPublisher(Closing):
         caused_by: str | None,
         retain: bool,
     ) -> int | None:
-        if not self.ready:
-            raise ClosedError("this StubPublisher is closed")
-        now_ns = time.time_ns()
-        stream = self._numbering.streams.get(topic) or self._numbering.open(topic, now_ns)
+        stream = self._stream(topic)
         context = current.get()
-        level = max(context.depth if context else 0, 0 if depth is None else check_depth(depth))
+        level = _level(depth)
         if level >= DEPTHS:
             self._over_depth += 1
             return None
@@ -164,7 +265,7 @@ class StubPublisher(Closing):
             topic,
             self._numbering.publisher,
             stream.sequence,
-            now_ns,
+            time.time_ns(),
             self._bus.store(body) if len(body) > PAYLOAD_BYTES else body,
             session_id=session_id,
             source=self.source,
@@ -172,6 +273,11 @@ class StubPublisher(Closing):
             depth=level,
         )
         return self._bus.deliver(topic, frame, retain=retain)
+
+    def _stream(self, topic: str) -> Stream:
+        if not self.ready:
+            raise ClosedError("this StubPublisher is closed")
+        return self._numbering.streams.get(topic) or self._numbering.open(topic, time.time_ns())
 
 
 class StubSubscriber(Closing):
@@ -206,6 +312,54 @@ class StubSubscriber(Closing):
     def close(self) -> None:
         """Receive nothing more."""
         self.closed = True
+
+
+class StubDecider(Closing):
+    """A decider of a :class:`StubBus`. ``asked`` holds the events that it was asked about, in order."""
+
+    def __init__(
+        self, patterns: tuple[Pattern, ...], function: Decide, name: str, priority: int, failure: Failure
+    ) -> None:
+        self.patterns = patterns
+        self.name = name
+        self.priority = priority
+        self.failure = failure
+        self.asked: list[Event] = []
+        self.closed = False
+        self._function = function
+
+    def row(self, event: Event) -> list[object]:
+        """What it says of ``event``, as the broker tells of it: packed, or why it has no answer."""
+        self.asked.append(event)
+        began = time.monotonic()
+        silence: Silence | None = None
+        packed = b""
+        try:
+            said = self._function(event)
+            answers = () if said is None else (said,) if isinstance(said, Answer) else tuple(said)
+            packed = pack_answers(answers)
+        except TimeoutError:
+            silence = "timeout"
+        except Exception:
+            silence = "failed"
+        return [self.name, self.failure, silence, round((time.monotonic() - began) * 1e6), packed]
+
+    def close(self) -> None:
+        """Be asked nothing more."""
+        self.closed = True
+
+
+def _decoded(frame: bytes, load: Callable[[Claim], bytes]) -> Event:
+    """The event in ``frame``; its payload can be loaded when it travels as a claim."""
+    event = decode_event(frame)
+    if event.claim is not None:
+        event.claim.load = load
+    return event
+
+
+def _level(depth: int | None) -> int:
+    context = current.get()
+    return max(context.depth if context else 0, 0 if depth is None else check_depth(depth))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final
@@ -32,6 +33,9 @@ GRACE_SECONDS: Final = 0.25
 
 SLICE_MS: Final = 250
 """Longest single wait; then the broker's epoch and a close are looked at."""
+
+MOMENT_MS: Final = 2
+"""Time in which most answers come."""
 
 LANES: Final = 256
 """Asks of one client at a time, each in a thread of its own."""
@@ -119,22 +123,27 @@ class Asker:
         """Whether the broker takes many messages as one."""
         return self._session.many
 
-    def wait(self, lane: Lane, request: int, deadline: float) -> list[Any]:
+    def wait(self, lane: Lane, request: int, deadline: float, meanwhile: Callable[[], None]) -> list[Any]:
         """What was heard of ask ``request``; late words of earlier ones are passed over.
 
+        ``meanwhile`` is called when there is no answer after a moment.
         Raises :class:`RequestRefused`, :class:`RequestTimeout` when the broker says nothing at all and
         :class:`BusUnreachable` when it was replaced meanwhile.
         """
         epoch = self.epoch
         last = deadline + GRACE_SECONDS
+        slice_ms = MOMENT_MS
         try:
             while True:
                 left_ms = int((last - time.monotonic()) * 1000) + 1
                 if left_ms <= 0:
                     raise RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
                 try:
-                    messages = decode_together(lane.receive(min(SLICE_MS, left_ms)))
+                    messages = decode_together(lane.receive(min(slice_ms, left_ms)))
                 except zmq.Again:
+                    if slice_ms == MOMENT_MS:
+                        meanwhile()
+                        slice_ms = SLICE_MS
                     self._check(epoch)
                     continue
                 except DecodeError:

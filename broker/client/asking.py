@@ -84,9 +84,14 @@ class Asking:
         lane = self._asker.take()
         try:
             self._asker.connect(lane, deadline)
-            self.pose(question, lambda frame: lane.send(ask_message(question.request, frame, timeout)))
+            self.pose(
+                question,
+                lambda frame: lane.send(ask_message(question.request, frame, timeout)),
+                tail=False,
+            )
             rows = self._answers_to(question, lane, deadline)
         finally:
+            self._flush_copy()
             self._asker.put(lane)
             self.settle(question)
         return question.decide(read_heard(rows, self._spool.load), revalidate)
@@ -133,11 +138,11 @@ class Asking:
         put_content(question, body, plain, self._store)
         return question
 
-    def pose(self, question: Question, send: Callable[[bytes], object] | None) -> None:
+    def pose(self, question: Question, send: Callable[[bytes], object] | None, *, tail: bool = True) -> None:
         """Number the event of ``question``, hand its frame to ``send`` and publish its copy.
 
         Raises :class:`BusUnreachable`, and what ``send`` raises. The copy is gathered if that is possible, so
-        that it leaves behind the ask and costs it no time.
+        that it leaves behind the ask and costs it no time; without ``tail`` the caller flushes it.
         """
         with self._lock:
             if not self.ready:
@@ -152,7 +157,7 @@ class Asking:
             now_ns = time_ns()
             if question.body is not None:
                 stream, level, names = question.stream, question.level, question.names
-                if self._outlet.gather(stream, level, names, question.body, now_ns):
+                if self._outlet.gather(stream, level, names, question.body, now_ns, tail=tail):
                     if send is not None:
                         send(question.numbered(now_ns))
                     return
@@ -172,6 +177,11 @@ class Asking:
         if question.copy is not None and question.claim is not None:
             self._spool.remove(question.claim)
 
+    def _flush_copy(self) -> None:
+        """Send the copy of an ask, if it has not left with something else."""
+        with self._lock:
+            self._outlet.flush()
+
     def _store(self, body: bytes) -> Claim:
         claim = self._spool.store(new_publisher().hex(), body)
         self._claims += 1
@@ -181,7 +191,7 @@ class Asking:
         """What was heard; a broker that does not know us (yet) is told who we are and asked again."""
         while True:
             try:
-                return self._asker.wait(lane, question.request, deadline)
+                return self._asker.wait(lane, question.request, deadline, self._flush_copy)
             except RequestRefused as error:
                 if error.remote_code != UNKNOWN_PEER or time.monotonic() >= deadline:
                     raise

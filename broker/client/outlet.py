@@ -107,16 +107,19 @@ class Outlet:
         self.gathering.alone(time_ns())
         return True
 
-    def gather(self, stream: Stream, depth: int, names: Names, body: bytes, now_ns: int) -> bool:
+    def gather(
+        self, stream: Stream, depth: int, names: Names, body: bytes, now_ns: int, *, tail: bool
+    ) -> bool:
         """Take the published copy of an ask into a batch, numbering it, if that is possible.
 
-        It leaves a moment later: what the ask waits for is its answer.
+        It leaves a moment later: what the ask waits for is its answer. Without ``tail`` the caller sees to a
+        :meth:`flush` by itself.
         """
         verdict = self.gathering.join(stream, depth, names, body, len(body), now_ns)
         if verdict == TURN and self.flush():
             self.gathering.begin(stream, depth, now_ns)
             verdict = self.gathering.join(stream, depth, names, body, len(body), now_ns)
-        if verdict == FIRST:
+        if verdict == FIRST and tail:
             self._look_after_tail()
         return verdict in (FIRST, GATHERED)
 

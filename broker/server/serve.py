@@ -6,6 +6,7 @@ closed here, the lock last.
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import signal
@@ -34,6 +35,9 @@ CLOSE_SECONDS: Final = 3.0
 
 END_SECONDS: Final = 6
 """A drain that takes longer is ended by an alarm: better the kernel's clean-up than a process that hangs."""
+
+COLLECT_EVERY: Final = 10_000
+"""New objects between two looks for unreachable ones. What was there at the start is not looked at again."""
 
 STOPPING: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
@@ -126,6 +130,8 @@ def _serve(
                 inspect()
                 spool.start()
                 log.info("ready", runtime_dir=settings.runtime_dir, max_clients=clients)
+                gc.freeze()
+                gc.set_threshold(COLLECT_EVERY)
                 announce(Ready(settings.runtime_dir, os.getpid(), epoch.hex()))
                 loop.run()
                 signal.alarm(END_SECONDS)
