@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import Final
 
 from broker.cli.exits import DONE, FAILED
 from broker.cli.options import add_json
@@ -16,21 +17,35 @@ from broker.cli.terminal import columns, in_colour, is_terminal
 
 from ..sources.inspect_kinds import KINDS, supported
 
+FILES: Final = {
+    "bash": "_shtab_compgen_files",
+    "zsh": "_files",
+    "tcsh": "f",
+    "fish": "(__fish_complete_path (commandline -ct))",
+}
+"""How each shell is told by shtab that files complete an argument."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``check``."""
-    parser.add_argument(
+    paths = parser.add_argument(
         "paths",
         metavar="PATH",
         nargs="*",
         help=f"a file, or a workspace's or hook's folder (default: the current directory); read are "
         f"{supported()}",
     )
+    completes_to_files(paths)
     add_dialect(parser)
     parser.add_argument(
         "--schema", action="store_true", help="print the JSON Schema of what --json prints, and check nothing"
     )
     add_json(parser, "the explanation")
+
+
+def completes_to_files(action: argparse.Action) -> None:
+    """Have completion offer files for an argument."""
+    action.complete = FILES  # type: ignore[attr-defined]
 
 
 def add_dialect(parser: argparse.ArgumentParser) -> None:

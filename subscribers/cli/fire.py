@@ -16,7 +16,7 @@ from broker.cli.options import add_json
 from broker.cli.printing import emit, emit_json, note
 from broker.cli.terminal import columns, in_colour, is_terminal
 
-from .check import add_dialect
+from .check import add_dialect, completes_to_files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="a JSON object; - reads it from standard input, @FILE from a file (default: a sample)",
     )
-    parser.add_argument(
+    config = parser.add_argument(
         "--config",
         metavar="PATH",
         action="append",
         help="the file or folder whose handlers run; may stand many times (default, for a dry run only: "
         "the current directory)",
     )
+    completes_to_files(config)
     add_dialect(parser)
     parser.add_argument("--session", metavar="S", help="id of the agent session that the event belongs to")
     parser.add_argument("--dry-run", action="store_true", help="say what would run, and start nothing")

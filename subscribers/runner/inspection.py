@@ -9,23 +9,24 @@ from __future__ import annotations
 import importlib.util
 import os
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
 from ..config import files
 from ..config.layers import Configured
+from ..config.schema import LibreFang
 from ..dialects import python_explanation
 from ..hooks.diagnostics import Diagnostic, Severity
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..runtimes.sandbox import Limits, SandboxUnavailable
 from ..runtimes.start_failure import missing_interpreter
-from ..sources.handlers import folder_of
+from ..sources.handlers import entry_points, folder_of
 from ..sources.inspect_files import World
 from ..sources.inspect_paths import Place, inspect
 from ..sources.librefang_home import find_home
 from .enclosure import NONE, open_sandbox
-from .python_inspection import Prober
+from .python_inspection import Probed, Prober
 
 WASM_PACKAGE = "wasmtime"
 
@@ -50,20 +51,26 @@ def _loaded(path: str, workspace: str, environ: Mapping[str, str], configured: C
     """A file of handlers in Python, loaded in a process of its own."""
     with Prober(environ) as prober:
         probed = prober.probe(path)
+    told = _told(probed, path, unit_name(path), configured)
+    if told.refused or os.path.dirname(path) == folder_of(workspace):
+        return told
+    message = "it is not in a workspace's folder: it is loaded where it is named"
+    named = _remark("info", "named_only", path, message, f"prxbus up --handlers {path}")
+    return replace(told, diagnostics=(*told.diagnostics, named))
+
+
+def _told(probed: Probed, path: str, name: str, configured: Configured) -> Explained:
+    """What a file of handlers comes to that was loaded; reports call it ``name``."""
     if probed.error is not None:
         return Explained((), (probed.error,), refused=True)
-    handlers = python_explanation.handlers(probed.functions, unit_name(path))
+    handlers = python_explanation.handlers(probed.functions, name)
     if not configured.settings.handlers.enabled:
         off = _remark("info", "disabled", path, "the setting handlers.enabled is false", None)
         handlers = tuple(faulted(handler, "skipped", off) for handler in handlers)
-    remarks = []
-    if not handlers:
-        hint = "from subscribers.handlers import on, decide, transform"
-        remarks.append(_remark("warning", "no_handlers", path, "it registers no handler", hint))
-    if os.path.dirname(path) != folder_of(workspace):
-        message = "it is not in a workspace's folder: it is loaded where it is named"
-        remarks.append(_remark("info", "named_only", path, message, f"prxbus up --handlers {path}"))
-    return Explained(handlers, tuple(remarks), refused=False)
+    if handlers:
+        return Explained(handlers, (), refused=False)
+    hint = "from subscribers.handlers import on, decide, transform"
+    return Explained((), (_remark("warning", "no_handlers", path, "it registers no handler", hint),), False)
 
 
 def unit_name(path: str) -> str:
@@ -78,18 +85,21 @@ def _remark(severity: Severity, code: str, path: str, message: str, hint: str | 
 def places(paths: Sequence[str], here: World) -> list[Place]:
     """Where to look: the paths, which the user has named.
 
-    Without any, in the current directory, which nobody named, and in the user's LibreFang home.
+    Without any, in the current directory, which nobody named, in the user's LibreFang home, and where the
+    user's configuration says that there are handlers in Python.
     """
     if paths:
         return [Place(os.path.abspath(path), True) for path in paths]
     found = [Place(os.getcwd(), False)]
-    home = _librefang_home(here)
-    return found if home is None else [*found, Place(home, True)]
+    settings = files.load(here.environ, {}, None).settings
+    home = _librefang_home(settings.librefang, here)
+    found += [] if home is None else [Place(home, True)]
+    named = settings.handlers.path or ""
+    return [*found, *(Place(os.path.abspath(path), True) for path in named.split(os.pathsep) if path)]
 
 
-def _librefang_home(here: World) -> str | None:
+def _librefang_home(settings: LibreFang, here: World) -> str | None:
     """The home whose hooks ``prxbus up`` runs; it is the user's own."""
-    settings = files.load(here.environ, {}, None).settings.librefang
     home = find_home(settings.home, here.environ) if settings.enabled else None
     return home if home is not None and os.path.isdir(home) else None
 
@@ -97,7 +107,20 @@ def _librefang_home(here: World) -> str | None:
 def explained(paths: Sequence[str], dialect: str | None, here: World) -> list[ExplainedFile]:
     """Every file that ``paths`` stand for, explained; ``dialect`` is what to take files for."""
     refusals: dict[str, str | None] = {}
-    return [_on_this_machine(file, here, refusals) for file in inspect(places(paths, here), dialect, here)]
+    found = [_on_this_machine(file, here, refusals) for file in inspect(places(paths, here), dialect, here)]
+    return found if paths or dialect not in (None, python_explanation.NAME) else [*found, *_installed(here)]
+
+
+def _installed(here: World) -> Iterator[ExplainedFile]:
+    """The handlers that installed packages offer: whoever installed them trusts them."""
+    configured = files.load(here.environ, {}, None)
+    settings = configured.settings.handlers
+    for unit in entry_points() if settings.enabled and settings.installed else ():
+        with Prober(here.environ) as prober:
+            probed = prober.probe(unit.path, entry_point=unit.entry_point)
+        told = _told(probed, unit.path, unit.name, configured)
+        because = "an installed package offers it"
+        yield ExplainedFile(unit.path, python_explanation.NAME, because, "/", True, told)
 
 
 def _on_this_machine(file: ExplainedFile, here: World, refusals: dict[str, str | None]) -> ExplainedFile:

@@ -29,12 +29,15 @@ class Place(NamedTuple):
 def inspect(places: Iterable[Place], dialect: str | None, world: World) -> list[ExplainedFile]:
     """Explain every file that the places stand for, each once, in order. Raises nothing on their account.
 
+    One that lies in a place which is trusted and in another that is not is trusted.
+
     ``dialect`` is what every file is taken for, and all that is looked for in a folder; None: what each is.
     """
     found: dict[str, ExplainedFile] = {}
     for place in places:
         for file in _files_of(place, dialect, world):
-            found.setdefault(file.path, file)
+            if file.path not in found or (file.trusted and not found[file.path].trusted):
+                found[file.path] = file
     return _without_doubles(list(found.values()))
 
 

@@ -9,6 +9,7 @@ import pytest
 from subscribers.hooks.explanation import ExplainedFile
 from subscribers.runner import inspection
 from subscribers.runtimes.sandbox import SandboxUnavailable
+from subscribers.sources.handlers import HandlerUnit
 
 
 @pytest.fixture
@@ -61,6 +62,36 @@ def test_without_a_path_the_users_librefang_home_is_looked_at_too(
     assert [(file.dialect, file.trusted) for file in found] == [("prx", False), ("librefang", True)]
     assert len(explained(LIBREFANG_HOME=home, PRXBUS_LIBREFANG_ENABLED="false")) == 1
     assert len(explained(LIBREFANG_HOME="/nowhere")) == 1
+
+
+def test_python_handlers_of_the_user_are_looked_at_without_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that the configuration names and those of installed packages are trusted and loaded."""
+    monkeypatch.chdir(tmp_path)
+    named = tmp_path / "guards.py"
+    named.write_text("from subscribers.handlers import on\n@on('error')\ndef f(event, ctx): ...\n")
+    package = tmp_path / "site" / "offers.py"
+    package.parent.mkdir()
+    package.write_text("import colorsys\n")
+    unit = HandlerUnit("mine (installed)", "offers", "installed", "mine")
+    monkeypatch.setattr(inspection, "entry_points", lambda: [unit])
+    first, second = explained(dialect="python", PRXBUS_HANDLERS_PATH=str(named), PATH="/bin")
+    assert [(h.name, h.status, h.trusted) for h in first.explained.handlers] == [("guards.py:f", "ok", True)]
+    assert [d.code for d in first.explained.diagnostics] == ["named_only"]
+    assert (second.because, second.trusted) == ("an installed package offers it", True)
+    assert second.is_broken  # nobody has installed it
+    (only,) = explained(named, dialect="python", PRXBUS_HANDLERS_ENABLED="false", PATH="/bin")
+    assert [handler.status for handler in only.explained.handlers] == ["skipped"]
+
+
+def test_a_file_without_handlers_says_what_to_write(tmp_path: Path) -> None:
+    """It is no error, and nothing of it runs."""
+    path = tmp_path / ".prxbus" / "handlers" / "a.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("x = 1\n")
+    (found,) = explained(tmp_path)
+    assert (found.is_broken, [d.code for d in found.explained.diagnostics]) == (False, ["no_handlers"])
 
 
 def test_a_sandbox_that_cannot_be_used_refuses_shell_hooks(
