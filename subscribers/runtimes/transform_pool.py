@@ -218,8 +218,10 @@ class FunctionPool:
     # -- the stem -----------------------------------------------------------------------------
 
     def _kill_stem(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._stem.pid, signal.SIGKILL)
+        """Kill it with its group, unless it has been reaped: then the pid may be somebody else's."""
+        if self._stem.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._stem.pid, signal.SIGKILL)
 
     def _end_stem(self) -> int:
         """Close the control socket, at which the stem ends its workers and itself; kill what stays."""

@@ -191,3 +191,34 @@ def test_a_killed_service_leaves_no_worker_behind(stage: Scene) -> None:
         decision = asked.result(30)
         assert [heard.silence for heard in decision.missing] == ["died"]
         until(lambda: all(map(is_gone, pids_in(pids))), "the worker and its stem to end")
+
+
+def test_nothing_grows_with_bad_functions(stage: Scene) -> None:
+    """After a hundred asks with crashes, timeouts and errors, all answered, there is as much as after ten."""
+    stage.handlers(
+        "odd.py",
+        f"{HEAD}@transform(timeout=0.2)\ndef odd(event, ctx):\n"
+        "    number = int(event.payload['tool_output'])\n"
+        "    if number % 5 == 0: time.sleep(1000)\n"
+        "    if number % 5 == 1: os._exit(1)\n"
+        "    if number % 5 == 2: raise ValueError(number)\n"
+        "    return None if number % 5 == 3 else 'odd'\n"
+        f"{FALLBACK}",
+    )
+
+    def ask(number: int) -> bool:
+        return bool(stage.ask(str(number), 40.0).output == ("odd" if number % 5 == 4 else "fallback"))
+
+    with transforms(stage) as service, ThreadPoolExecutor(6) as threads:
+        pid = service.process.pid
+
+        def held() -> int:
+            (stem,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            workers = Path(f"/proc/{stem}/task/{stem}/children").read_text().split()
+            assert len(workers) <= 8
+            return len(os.listdir(f"/proc/{pid}/fd")) + len(os.listdir(f"/proc/{stem}/fd"))
+
+        assert all(threads.map(ask, range(30)))
+        before = held()
+        assert all(threads.map(ask, range(100)))
+        until(lambda: held() <= before + 3, "as few descriptors as before, but for idle workers'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -60,6 +61,24 @@ def test_config_tells_of_transforms(tmp_path: Path, action: str) -> None:
     )
     if action == "show":
         assert 'transform prxbus.toml:transform[0]: printf \'{"content": "command"}\'' in done.stdout
+    told = subprocess.run(
+        [PRXBUS, "config", action, "--json"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert json.loads(told.stdout)["transforms"] == [
+        {
+            "name": "prxbus.toml:transform[0]",
+            "origin": str(path),
+            "command": ["printf", '{"content": "command"}'],
+            "tools": ["Bash"],
+            "agents": [],
+            "timeout": 5.0,
+        }
+    ]
     started = subprocess.run(
         [PRXBUS, "up", "--runtime-dir", str(tmp_path / "bus")],
         env=environ,
