@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -98,6 +99,55 @@ def test_the_commands_of_the_first_minute_work(runtime_dir: Path) -> None:
         assert done.stdout == "matching subscribers: 1\n"
         (event,) = events.batch(timeout=20)
         assert (event.payload["tool"], event.session_id) == ("Bash", "s1")
+
+
+def test_asking_works_as_it_is_shown(runtime_dir: Path) -> None:
+    """Decider and agent of the section run as they are written; the command prints what stands there."""
+    section = README.split("\n## Ask\n")[1].split("\n## ")[0]
+    agent, decider = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    ((command, shown),) = re.findall(r"^\$ (prxbus ask [^\n]*)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    path = f"{os.path.dirname(PRXBUS)}{os.pathsep}{os.environ['PATH']}"
+
+    def run(program: str | list[str], *, shell: bool = False) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            program, shell=shell, env=environ, capture_output=True, text=True, timeout=100, check=False
+        )
+
+    def comparable(text: str) -> list[list[str]]:
+        return [re.sub(r"[\d.]+ ms", "TIME", line).split() for line in text.splitlines()]
+
+    with running_broker(runtime_dir) as bus:
+        environ = {**os.environ, "PATH": path, "PRXBUS_RUNTIME_DIR": bus}
+        deciding = subprocess.Popen([sys.executable, "-c", decider], env=environ)
+        try:
+            pause = threading.Event()
+            said = run(command, shell=True)
+            for _ in range(1_000):
+                if said.stdout.startswith("denied"):
+                    break
+                pause.wait(0.05)
+                said = run(command, shell=True)
+            assert (said.returncode, comparable(said.stdout)) == (4, comparable(shown))
+            assert run([sys.executable, "-c", agent]).stdout == "not here guard\n"
+        finally:
+            deciding.kill()
+            deciding.wait()
+
+
+def test_the_object_of_ask_is_the_one_that_is_documented(runtime_dir: Path) -> None:
+    """Every key stands in the section's table, and no other."""
+    table = README.split("With `--json` it prints one object:")[1].split("\n## ")[0]
+    keys = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    documented = set(re.findall(r"`([a-z_]+)`", " ".join(keys)))
+    with running_broker(runtime_dir) as bus:
+        said = subprocess.run(
+            [PRXBUS, "ask", "a.b", "--json", "--runtime-dir", bus],
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=True,
+        )
+    assert set(json.loads(said.stdout)) == documented
 
 
 def test_the_python_of_the_first_minute_works(runtime_dir: Path) -> None:
