@@ -112,7 +112,8 @@ class ShellService:
         )
         limits = Limits(options.sandbox_memory_bytes, options.sandbox_processes, options.sandbox_file_bytes)
         sandbox = enclosing(options.sandbox, limits, folder)
-        return ShellSource(hooks, dispatcher, root, sandbox, options.sandbox)
+        later = hooks is self._home  # a home may have no hooks yet
+        return ShellSource(hooks, dispatcher, root, sandbox, options.sandbox, comes_later=later)
 
     def run(self) -> None:
         """Serve until told to stop."""
@@ -175,7 +176,7 @@ class ShellService:
         for source in self._sources:
             runs.update(source.dispatcher.outcomes)
         return {
-            "hooks": sum(len(source.hooks.plan) for source in self._sources),
+            "hooks": len({spec.key for source in self._sources for spec in source.hooks.plan.specs}),
             "runs": dict(runs),
             "runs_now": pool.running,
             "runs_waiting": pool.waiting,

@@ -7,22 +7,25 @@ refuses to know where events come from.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 from broker.logs import get_logger
 from broker.protocol.events import Event
 from broker.protocol.projections import native_event
 
 from ..hooks.diagnostics import Diagnostic
+from ..hooks.invocation import Invocation
 from ..hooks.plan import Plan
 from ..hooks.spec import HookSpec
 from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
+from ..runtimes.spawn import StartFailed
 from ..sources.hook_source import SourceState
 from ..sources.librefang_hooks import Scan
 from ..sources.resolve import Resolved, Unresolved
 from .dispatch import Dispatcher
-from .enclosure import open_sandbox
+from .enclosure import NONE, open_sandbox
 
 log = get_logger("subscribers.shell")
 
@@ -56,7 +59,10 @@ class HookSet(Protocol):
 
 
 class ShellSource:
-    """The hooks of one source. ``root`` is what runs may write to in the sandbox."""
+    """The hooks of one source. ``root`` is what runs may write to in the sandbox.
+
+    ``comes_later``: it may be missing as long as there are no hooks, and is looked for again with them.
+    """
 
     def __init__(
         self,
@@ -65,12 +71,15 @@ class ShellSource:
         root: str,
         enclosing: Callable[[str], Bubblewrap | None],
         kind: str,
+        *,
+        comes_later: bool = False,
     ) -> None:
         self.hooks: Final = hooks
         self.dispatcher: Final = dispatcher
         self._root = root
         self._enclosing = enclosing
         self._kind = kind
+        self._comes_later = comes_later and kind != NONE
         self._sandbox: Bubblewrap | None = None
 
     @property
@@ -86,12 +95,15 @@ class ShellSource:
 
     def look_again(self) -> None:
         """Look for changes now, also at whether the sandbox can be used meanwhile."""
-        if self.refusal is not None:
+        if self.refusal is not None or self.dispatcher.enclose is _not_yet:
             self.enclose()
         self.hooks.load()
 
     def enclose(self) -> None:
         """Enclose every run, or let none run where that cannot be done."""
+        if self._comes_later and not os.path.isdir(self._root):
+            self.dispatcher.enclose = _not_yet
+            return
         try:
             self._sandbox = self._enclosing(self._root)
         except SandboxUnavailable as error:
@@ -109,6 +121,10 @@ class ShellSource:
         """Give back what the sandbox holds; when no run is left."""
         if self._sandbox is not None:
             self._sandbox.close()
+
+
+def _not_yet(_invocation: Invocation, _readable: tuple[str, ...]) -> NoReturn:
+    raise StartFailed("the sandbox was opened before its folder was there; rescan with SIGHUP")
 
 
 def enclosing(kind: str, limits: Limits, prxbus_folder: str) -> Callable[[str], Bubblewrap | None]:

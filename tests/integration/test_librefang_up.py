@@ -167,15 +167,39 @@ def test_a_home_that_was_named_and_is_none_starts_nothing(runtime_dir: Path, tmp
     assert os.listdir(runtime_dir) == []
 
 
-def test_the_sandbox_holds_for_a_home_too(
-    runtime_dir: Path, home: Home, require_tool: Callable[[str], str]
-) -> None:
-    """A hook can write in the folder of the hooks and nowhere else, and has no network."""
+@pytest.fixture
+def bubblewrap(require_tool: Callable[[str], str], tmp_path: Path) -> None:
+    """Skip where the kernel allows no user namespaces; without the program, CI fails."""
     require_tool("bwrap")
     try:
-        Bubblewrap(str(home.path), Limits(2**32, 64, 2**30)).close()
+        Bubblewrap(str(tmp_path), Limits(2**32, 64, 2**30)).close()
     except SandboxUnavailable as error:
         pytest.skip(f"this kernel does not let it work: {error}")
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_home_without_hooks_is_no_obstacle_to_the_sandbox(runtime_dir: Path, tmp_path: Path) -> None:
+    """Nothing is refused; hooks that come later run enclosed from the next scan on."""
+    (tmp_path / "home").mkdir()
+    options = ("--librefang-home", str(tmp_path / "home"))
+    with (
+        up(runtime_dir, tmp_path / "log", *options, PRXBUS_HOOKS_SANDBOX="bubblewrap") as served,
+        watched(runtime_dir) as (agent, monitor),
+    ):
+        assert served.said["refusal"] is None
+        outside = Path("/tmp", f"{runtime_dir.name}.outside")
+        folder = Home(tmp_path / "home").hook("h", "[agent:end]", f"touch inside; touch {outside}")
+        served.process.send_signal(signal.SIGHUP)
+        served.record("a hook was added", hook="h")
+        agent.publish("prx.lifecycle.agent_end", {})
+        assert monitor.runs(1)[0]["status"] == "ok"
+    assert (folder / "inside").exists()
+    assert not outside.exists()
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_the_sandbox_holds_for_a_home_too(runtime_dir: Path, home: Home) -> None:
+    """A hook can write in the folder of the hooks and nowhere else, and has no network."""
     folder = home.hook(
         "h",
         "[gateway:startup]",
