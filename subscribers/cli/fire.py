@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import threading
 
@@ -59,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
     from ..runner.fire import event_of, fire
     from ..runner.inspection import explained, world
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, its hooks are ended too
     if options.config is None and not options.dry_run:
         raise UsageError(
             "hooks run only of what is named: name it with --config PATH (the current directory: "

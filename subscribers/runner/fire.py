@@ -6,8 +6,10 @@ It decides the order of things. How a handler of each kind is run is in the modu
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -41,10 +43,8 @@ def fire(
     """Put ``event`` to the handlers of ``files`` and wait until all are done. ``is_dry``: none is run."""
     found = [FiredFile(file, match(file.explained.handlers, event.topic)) for file in files]
     if not is_dry:
-        found = [replace(file, fired=tuple(map(_cannot_start, file.fired))) for file in found]
-        found = _run_commands(found, event, here, runtime_dir)
-        found = [_call_plugin(file, event, here) for file in found]
-        found = list(_in_order(found, event, here, runtime_dir))
+        with _existing(runtime_dir) as directory:
+            found = _run(found, event, here, directory)
     return Firing(
         event.topic,
         event.session_id,
@@ -54,6 +54,24 @@ def fire(
         tuple(found),
         merge(_heard(found), input_of(event.payload)),
     )
+
+
+def _run(files: list[FiredFile], event: Event, here: World, runtime_dir: str) -> list[FiredFile]:
+    """Run what matches: commands side by side, then plugins, then what is asked in order."""
+    files = [replace(file, fired=tuple(map(_cannot_start, file.fired))) for file in files]
+    files = _run_commands(files, event, here, runtime_dir)
+    files = [_call_plugin(file, event, here) for file in files]
+    return list(_in_order(files, event, here, runtime_dir))
+
+
+@contextmanager
+def _existing(runtime_dir: str) -> Iterator[str]:
+    """The directory of a bus that runs get to see; an empty one for the time being where there is none."""
+    if os.path.isdir(runtime_dir):
+        yield runtime_dir
+    else:
+        with tempfile.TemporaryDirectory(prefix="prxbus-fire-", ignore_cleanup_errors=True) as directory:
+            yield directory
 
 
 def _cannot_start(fired: Fired) -> Fired:

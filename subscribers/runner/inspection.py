@@ -6,21 +6,24 @@ It refuses to start a hook.
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
+import re
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Final
 
 from ..config import files
 from ..config.layers import Configured
 from ..config.schema import LibreFang
 from ..dialects import python_explanation
-from ..hooks.diagnostics import Diagnostic, Severity
+from ..hooks.diagnostics import Diagnostic, Severity, quote
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..runtimes.sandbox import Limits, SandboxUnavailable
-from ..runtimes.start_failure import missing_interpreter
+from ..runtimes.start_failure import explain, missing_interpreter
 from ..sources.handlers import entry_points, folder_of
 from ..sources.inspect_files import World
 from ..sources.inspect_paths import Place, inspect
@@ -28,7 +31,13 @@ from ..sources.librefang_home import find_home
 from .enclosure import NONE, open_sandbox
 from .python_inspection import Probed, Prober
 
-WASM_PACKAGE = "wasmtime"
+WASM_PACKAGE: Final = "wasmtime"
+
+INTERPRETER: Final = re.compile(r"(?:ba|da|z|k)?sh|(?:python|perl|ruby|node|deno|bun|php|lua)[0-9.]*")
+"""Programs whose first argument, unless it is an option, is the script that they run."""
+
+LOOKED_AT: Final = 4_096
+"""First bytes of a program that are looked at."""
 
 
 def world(environ: Mapping[str, str]) -> World:
@@ -137,9 +146,18 @@ def _startable(handler: Handler, path: str, refusal: str | None) -> Handler:
     """A command with what else would keep it from starting."""
     if not _is_command(handler) or handler.status != "ok":
         return handler
-    missing = None if handler.executable is None else missing_interpreter(handler.executable)
+    program = handler.executable
+    missing = None if program is None else missing_interpreter(program)
     if missing is not None:
         handler = faulted(handler, "dead", _error(handler, path, "missing_interpreter", missing, None))
+    elif program is not None and _lacks_interpreter(program):
+        why = explain(OSError(errno.ENOEXEC, ""), program, handler.cwd or "/", ())
+        handler = faulted(handler, "dead", _error(handler, path, "no_interpreter", why, None))
+    script = _missing_script(handler)
+    if script is not None:
+        message = f"its program will not find {quote(script)}: there is no such file"
+        remark = replace(_error(handler, path, "missing_script", message, None), severity="warning")
+        handler = replace(handler, diagnostics=(*handler.diagnostics, remark))
     if refusal is not None:
         hint = "no hook runs until it can be used"
         handler = faulted(handler, "refused", _error(handler, path, "sandbox_unavailable", refusal, hint))
@@ -149,6 +167,27 @@ def _startable(handler: Handler, path: str, refusal: str | None) -> Handler:
 def _is_command(handler: Handler) -> bool:
     """Whether a program is started: not for a component, nor for a function, which has no folder."""
     return handler.runtime in ("shell", "transform") and handler.cwd is not None
+
+
+def _lacks_interpreter(program: str) -> bool:
+    """Whether a file that may be executed is plain text without a first line that says by what."""
+    try:
+        with open(program, "rb") as file:
+            head = file.read(LOOKED_AT)
+    except OSError:  # it may be run and not read: only running tells
+        return False
+    return not head.startswith(b"#!") and b"\0" not in head
+
+
+def _missing_script(handler: Handler) -> str | None:
+    """The script that an interpreter is given and that is not there; None where nothing is missing."""
+    if handler.executable is None or handler.cwd is None or not handler.args:
+        return None
+    script = handler.args[0]
+    is_interpreter = INTERPRETER.fullmatch(os.path.basename(handler.executable)) is not None
+    if not is_interpreter or script.startswith("-") or "\0" in script:
+        return None
+    return None if os.path.exists(os.path.join(handler.cwd, script)) else script
 
 
 def _sandbox_refusal(workspace: str, here: World) -> str | None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,14 @@ QUIET = {"PRXBUS_CONFIG_DIR": "/nowhere", "HOME": "/nowhere"}
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def fire(*arguments: str | Path, stdin: bytes = b"", **env: str) -> Ran:
+def fire(*arguments: str | Path, given: bytes = b"", **env: str) -> Ran:
     """Run the verb without anybody's configuration."""
-    return prxbus("fire", *map(str, arguments), stdin=stdin, env={**QUIET, **env})
+    return prxbus("fire", *map(str, arguments), stdin=given, env={**QUIET, **env})
 
 
-def fired(*arguments: str | Path, stdin: bytes = b"") -> dict[str, Any]:
+def fired(*arguments: str | Path, given: bytes = b"") -> dict[str, Any]:
     """What it prints as JSON."""
-    document = json.loads(fire(*arguments, "--json", stdin=stdin).stdout)
+    document = json.loads(fire(*arguments, "--json", given=given).stdout)
     assert isinstance(document, dict)
     return document
 
@@ -149,14 +150,15 @@ def test_wrong_usage_says_what_was_meant(workspace: Path) -> None:
 def test_a_payload_may_come_from_a_file_or_a_pipe(workspace: Path) -> None:
     """@FILE and - are read as by prxbus pub."""
     (workspace / "event.json").write_text('{"tool": "Read"}')
-    for source, stdin in ((f"@{workspace}/event.json", b""), ("-", b'{"tool": "Read"}')):
-        document = fired("tool_call", source, "--config", workspace, stdin=stdin)
+    for source, given in ((f"@{workspace}/event.json", b""), ("-", b'{"tool": "Read"}')):
+        document = fired("tool_call", source, "--config", workspace, given=given)
         assert (document["payload"], document["sample"]) == ({"tool": "Read"}, False)
         assert '"tool":"Read"' in handlers(document)["tool_call#0"]["run"]["stdout"].replace(" ", "")
 
 
-def test_an_interrupt_ends_what_runs(workspace: Path) -> None:
-    """After SIGINT the command ends with 130, and the hook that was running is gone."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_what_runs(workspace: Path, number: signal.Signals) -> None:
+    """After a signal the command ends with 130, and the hook that was running is gone."""
     command = [COMMAND, "fire", "agent_start", "--config", str(workspace)]
     with subprocess.Popen(command, env=environment(QUIET), stdout=subprocess.DEVNULL) as child:
         until(
@@ -164,7 +166,7 @@ def test_an_interrupt_ends_what_runs(workspace: Path) -> None:
             "the hook",
         )
         pid = int((workspace / "pid").read_text())
-        child.send_signal(signal.SIGINT)
+        child.send_signal(number)
         assert child.wait(60) == 130
     until(lambda: not Path(f"/proc/{pid}").exists(), "the hook's end")
 
@@ -184,6 +186,20 @@ def test_a_librefang_hook_runs_as_its_page_says(tmp_path: Path) -> None:
     assert (second["matched"], second["run"]) == (True, None)
     (file,) = fired("session:start", "--config", tmp_path)["files"]
     assert [handler["run"] is None for handler in file["handlers"]] == [True, False]
+
+
+def test_a_sandbox_that_is_configured_encloses_runs(
+    workspace: Path, require_tool: Callable[[str], str]
+) -> None:
+    """Without a bus and its directory too, a hook runs inside and cannot write outside of its workspace."""
+    require_tool("bwrap")
+    (workspace / "print.sh").write_text("#!/bin/sh\necho inside > here && echo out > /usr/prxbus-fire-test\n")
+    none = str(workspace / "none")
+    named = ("--config", workspace, "--json")
+    done = fire("tool_call", *named, PRXBUS_HOOKS_SANDBOX="bubblewrap", XDG_RUNTIME_DIR=none)
+    run = handlers(json.loads(done.stdout))["tool_call#0"]["run"]
+    assert (run["status"], "Read-only file system" in run["stderr"]) == ("failed", True)
+    assert (workspace / "here").read_text() == "inside\n"
 
 
 def test_python_handlers_decide_without_a_bus() -> None:

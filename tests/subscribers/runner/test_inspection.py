@@ -38,6 +38,39 @@ def test_a_script_without_its_interpreter_is_dead(workspace: Path) -> None:
     assert "/no/such/shell" in said.message
 
 
+@pytest.mark.parametrize("text", [b"", b"echo no first line\n"])
+def test_a_script_that_names_no_interpreter_is_dead(tmp_path: Path, text: bytes) -> None:
+    """Without a first line that says by what it is run, the system cannot run a text."""
+    (tmp_path / "run").write_bytes(text)
+    (tmp_path / "run").chmod(0o755)
+    (tmp_path / "hooks.json").write_text('{"hooks": {"error": [{"command": "./run"}]}}')
+    (found,) = explained(tmp_path)
+    (handler,) = found.explained.handlers
+    assert (handler.status, [d.code for d in handler.diagnostics]) == ("dead", ["no_interpreter"])
+    assert "#!/bin/sh" in handler.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    "action,codes",
+    [
+        ('{"command": "sh", "args": ["none.sh"]}', ["missing_script"]),
+        ('{"command": "sh", "args": ["good.sh"]}', []),
+        ('{"command": "sh", "args": ["-c", "true"]}', []),
+        ('{"command": "sh"}', []),
+        ('{"command": "true", "args": ["none.sh"]}', []),
+    ],
+)
+def test_an_interpreter_without_its_script_is_remarked_upon(
+    workspace: Path, action: str, codes: list[str]
+) -> None:
+    """It fires, and then its program finds nothing: a warning, not a fault."""
+    (workspace / "hooks.json").write_text(f'{{"hooks": {{"error": [{action}]}}}}')
+    (found,) = explained(workspace)
+    (handler,) = found.explained.handlers
+    assert (handler.status, [d.code for d in handler.diagnostics]) == ("ok", codes)
+    assert not found.is_broken
+
+
 def test_without_a_path_the_current_directory_is_looked_at_and_not_trusted(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
