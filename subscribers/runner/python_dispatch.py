@@ -10,14 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from broker.client import handling
 from broker.logs import get_logger
-from broker.protocol.decisions import Answer, Failure
-from broker.protocol.errors import BusError, shown
+from broker.protocol.decisions import Failure
+from broker.protocol.errors import BusError
 from broker.protocol.events import Event
 
 from ..handlers.context import Context, answer_in
@@ -33,6 +34,7 @@ from .python_claims import Claims
 from .python_flights import Flight, Flights, Result
 from .python_lanes import Task
 from .python_reports import Reporter, Run, failure_of
+from .python_round import Ask, Entry, Round
 
 PUT_OFF: Final = 1_000
 """Events that may wait for the end of a change of versions."""
@@ -41,20 +43,6 @@ TOPICS: Final = 4_096
 """Topics whose handlers are remembered."""
 
 log = get_logger("subscribers.python")
-
-
-class Ask(Protocol):
-    """As much of :class:`broker.client.decider.Ask` as is needed here."""
-
-    event: Event
-    deadline: float
-    cancelled: bool
-
-    def reply(self, answers: Iterable[Answer]) -> bool:
-        """Answer."""
-
-    def fail(self, why: str) -> bool:
-        """Say that there is no answer."""
 
 
 class Publish(Protocol):
@@ -74,66 +62,24 @@ class Limits(NamedTuple):
     queue: int = 1_024
 
 
-class Entry:
-    """A handler with what is needed for each of its calls. ``number`` is its place in the file."""
-
-    __slots__ = ("board_name", "name", "number", "registration")
-
-    def __init__(self, number: int, registration: Registration, file: str) -> None:
-        self.number = number
-        self.registration = registration
-        self.name = f"{file}:{registration.name}"
-        self.board_name = self.name.encode("utf-8", "backslashreplace")[:128]
-
-
-class _Round:
-    """One ask and the guards that are to answer it; whoever brings the last result replies."""
-
-    def __init__(self, ask: Ask, guards: Sequence[Entry]) -> None:
-        self._ask = ask
-        self._guards = guards
-        self._results: list[Result | None] = [None] * len(guards)
-        self._left = len(guards)
-        self._lock = threading.Lock()
-
-    def hear(self, place: int, result: Result) -> None:
-        """The result of the guard at ``place``."""
-        with self._lock:
-            self._results[place] = result
-            self._left -= 1
-            if self._left:
-                return
-        self._reply([result for result in self._results if result is not None])
-
-    def _reply(self, results: list[Result]) -> None:
-        errors = [result.error for result in results if result.error is not None]
-        if len(errors) == len(results):
-            self._ask.fail(errors[0])
-            return
-        answers = [result.answer for result in results if result.answer is not None]
-        for entry, result in zip(self._guards, results, strict=True):
-            if result.error is not None and entry.registration.failure == "closed":
-                reason = f"{entry.name} failed ({result.error}) and fails closed"
-                answers.append(Answer(entry.name, "deny", reason, priority=entry.registration.priority))
-        try:
-            self._ask.reply(answers)
-        except Exception as error:  # a handler may put anything into an answer
-            names = sorted({answer.handler for answer in answers})
-            log.error("an answer cannot be sent", handlers=names, error=shown(error, 300))
-            self._ask.fail(f"an answer of {', '.join(names)} cannot be sent: {shown(error, 200)}")
-
-
 class _Call:
     """One call of one handler, to be made by whoever has its turn."""
 
-    __slots__ = ("_dispatcher", "arrived", "entry", "event", "flight")
+    __slots__ = ("_dispatcher", "arrived", "entry", "event", "event_id", "flight")
 
     def __init__(
-        self, dispatcher: HandlerDispatcher, entry: Entry, event: Event, flight: Flight | None, arrived: float
+        self,
+        dispatcher: HandlerDispatcher,
+        entry: Entry,
+        event: Event,
+        event_id: str,
+        flight: Flight | None,
+        arrived: float,
     ) -> None:
         self._dispatcher = dispatcher
         self.entry = entry
         self.event = event
+        self.event_id = event_id
         self.flight = flight
         self.arrived = arrived
 
@@ -205,12 +151,12 @@ class HandlerDispatcher:
                 self._flights.land(self._flights.begin(event_id, entry.number)[0], Result(None))
             ask.reply([])
             return []
-        ordered = _Round(ask, guards)
+        ordered = Round(ask, guards)
         calls: list[Task] = []
         for place, entry in enumerate(guards):
             flight, is_new = self._flights.begin(event_id, entry.number)
             if is_new:
-                calls.append(_Call(self, entry, event, flight, time.monotonic()))
+                calls.append(_Call(self, entry, event, event_id, flight, time.monotonic()))
             self._flights.claim(flight, partial(ordered.hear, place))
         return calls
 
@@ -221,7 +167,7 @@ class HandlerDispatcher:
         try:
             watchers = self._wanted(self._watchers, "", event)
             if watchers and (self._claims is None or self._claims.take("on", event_id)):
-                calls += [_Call(self, entry, event, None, now) for entry in watchers]
+                calls += [_Call(self, entry, event, event_id, None, now) for entry in watchers]
             if self._guards and event.topic != RESULT_TOPIC:
                 calls += self._observing(event, event_id, now)
         except BusError as error:
@@ -251,7 +197,7 @@ class HandlerDispatcher:
         for entry in entries:
             flight, is_new = self._flights.begin(event_id, entry.number)
             if is_new:
-                calls.append(_Call(self, entry, event, flight, now))
+                calls.append(_Call(self, entry, event, event_id, flight, now))
         return calls
 
     def _wanted(self, entries: list[Entry], which: str, event: Event) -> list[Entry]:
@@ -283,7 +229,9 @@ class HandlerDispatcher:
             event_id = event.id
             guards = self._topic(self._guards, "both", event.topic)
             new = [entry for entry in guards if not self._flights.knows(event_id, entry.number)]
-            if new and (claims is None or claims.take("decide", event_id)):
+            if not new or (claims is not None and not claims.take("decide", event_id)):
+                continue
+            with suppress(BusError):  # its payload was read before, and may have expired since
                 calls += self._begin(_passing(new, event), event, event_id, time.monotonic())
         if calls:
             self._threads.run(lambda: _make_all(calls))
@@ -308,7 +256,7 @@ class HandlerDispatcher:
         slot = -1
         if self._board is not None:
             deadline_ns = int((began + timeout_s) * 1e9)
-            slot = self._board.put(deadline_ns, call.entry.board_name, event.id.encode())
+            slot = self._board.put(deadline_ns, call.entry.board_name, call.event_id.encode())
         context = Context(
             registration,
             call.entry.name,
@@ -322,15 +270,19 @@ class HandlerDispatcher:
                 self._board.take(slot)
             self._told(call, outcome, began - call.arrived)
 
-        with handling(event):
-            self._caller.start(
-                registration,
-                (HandlerEvent(event), context),
-                timeout_s,
-                done,
-                on_long,
-                partial(self._ended, call.entry.name),
-            )
+        try:
+            with handling(event):
+                self._caller.start(
+                    registration,
+                    (HandlerEvent(event), context),
+                    timeout_s,
+                    done,
+                    on_long,
+                    partial(self._ended, call.entry.name),
+                )
+        except RuntimeError as error:  # no thread can be started for it
+            done(Raised(Fault(f"it could not be called: {error}", None, None, ""), 0.0))
+            self._ended(call.entry.name)
 
     def _told(self, call: _Call, outcome: Outcome, waited_s: float) -> None:
         """What came of a call: first the reply, then the report."""

@@ -10,23 +10,30 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Final, Protocol
+
+from broker.logs import get_logger
+from broker.protocol.errors import shown
 
 from ..runtimes.python_threads import Threads
 
+FAILED_SECONDS: Final = 0.5
+"""Pause after a look at the connection that has failed."""
+
+ERROR_CHARACTERS: Final = 300
+
+log = get_logger("subscribers.python")
+
 
 class Task(Protocol):
-    """Something to do with what was received. Raises nothing."""
+    """Something to do with what was received. What it raises is logged."""
 
     def __call__(self, on_long: Callable[[], None], /) -> None:
         """Do it; ``on_long`` is called from another thread if that lasts."""
 
 
 class Lane:
-    """One connection. ``receive`` waits a while and gives what there is to do, in order; it raises nothing.
-
-    ``Lane.stop`` has it be called no more.
-    """
+    """One connection. ``receive`` waits a while and gives what there is to do, in order."""
 
     def __init__(self, receive: Callable[[], Iterable[Task]], threads: Threads) -> None:
         self._receive = receive
@@ -36,6 +43,7 @@ class Lane:
         self._turn = object()
         self._stopped = False
         self._idle = threading.Event()
+        self._pause = threading.Event()
 
     def start(self) -> None:
         """Begin to receive."""
@@ -44,6 +52,7 @@ class Lane:
     def stop(self, seconds: float) -> bool:
         """Receive nothing more and begin what was received; whether that was done within ``seconds``."""
         self._stopped = True
+        self._pause.set()
         return self._idle.wait(seconds)
 
     @property
@@ -70,9 +79,17 @@ class Lane:
                 if self._stopped:
                     self._idle.set()
                     return
-                pending.extend(self._receive())
+                pending.extend(self._received())
             else:
-                task(lasts)
+                _do(task, lasts)
+
+    def _received(self) -> Iterable[Task]:
+        try:
+            return self._receive()
+        except Exception as error:  # the connection is looked at again, and nobody else's turn is lost
+            log.error("receiving failed", error=shown(error, ERROR_CHARACTERS))
+            self._pause.wait(FAILED_SECONDS)
+            return ()
 
     def _call_lasts(self, turn: object) -> None:
         """Have somebody else go on: with the connection if this was its thread, else with what is pending."""
@@ -81,3 +98,10 @@ class Lane:
                 self._lead()
             elif self._pending:
                 self._threads.run(lambda: self._work(None))
+
+
+def _do(task: Task, on_long: Callable[[], None]) -> None:
+    try:
+        task(on_long)
+    except Exception as error:  # the next ones are not to suffer for it
+        log.error("a call could not be made", error=shown(error, ERROR_CHARACTERS))

@@ -121,3 +121,23 @@ def test_a_failing_task_is_logged_and_its_thread_is_lent_again(threads: Threads)
     threads.run(fails)
     threads.run(done.set)
     assert done.wait(DEADLINE_S)
+
+
+def test_neither_a_failing_task_nor_a_failing_connection_ends_the_lane(threads: Threads) -> None:
+    """Both are logged, and what comes next is done."""
+    connection, done = Connection(), threading.Event()
+    failures = iter([RuntimeError("no connection")])
+
+    def receive() -> Iterable[Task]:
+        for failure in failures:
+            raise failure
+        return connection.receive()
+
+    def fails(_: Callable[[], None], /) -> None:
+        raise RuntimeError("no")
+
+    lane = Lane(receive, threads)
+    lane.start()
+    connection.items.put([fails, lambda _: done.set()])
+    assert done.wait(DEADLINE_S)
+    assert lane.stop(DEADLINE_S)
