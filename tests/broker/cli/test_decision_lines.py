@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from broker.cli.decision_lines import MISSING, decision_fields, decision_lines
 from broker.cli.terminal import width
 from broker.protocol.decisions import SILENCES, VERDICTS, Answer, Decision, Heard, Refusal, merge
+from broker.protocol.limits import PRIORITY
 
 COMMAND = {"command": "rm -rf /"}
 
@@ -128,6 +129,7 @@ ANSWERS = st.builds(
     stop=st.booleans(),
     stop_reason=st.none() | TEXT,
     system_message=st.none() | TEXT,
+    priority=st.integers(-PRIORITY, PRIORITY),
 )
 HEARD = st.lists(
     st.builds(

@@ -50,9 +50,17 @@ def test_hello_says_who_we_are() -> None:
         "release": "0.1",
         "patterns": ["prx.*"],
         "batches": True,
+        "many": True,
         "publisher": b"p" * 16,
     }
     assert ("hello", 0, body) == message
+
+
+def test_a_decider_says_its_place_and_what_its_silence_means() -> None:
+    """Priority and failure policy stand in its hello, and in no other's."""
+    decider = ME._replace(role="decider", priority=7, failure="closed")
+    body = decode_message(ControlSession(decider).hello(0.0)).body
+    assert (body["role"], body["priority"], body["failure"]) == ("decider", 7, "closed")
 
 
 def test_hello_is_repeated_until_a_welcome() -> None:
