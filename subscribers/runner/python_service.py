@@ -34,7 +34,7 @@ from .python_dispatch import Limits
 from .python_process import WorkerProcess, ended_how
 from .python_reports import DIALECT
 from .python_unit import Unit
-from .reports import RUN_TOPIC
+from .reports import DEAD_LETTER_TOPIC, RUN_TOPIC, dead_letter
 
 NAME: Final = "python"
 BUS_SECONDS: Final = 30.0
@@ -123,9 +123,12 @@ class PythonService:
                 self._selector.unregister(process.channel.descriptor)
             return False
         for message in messages:
-            if "files" in message:
-                self._follow(unit, message["files"])
-            unit.heard(process, message, time.monotonic())
+            try:
+                if "files" in message:
+                    self._follow(unit, message["files"])
+                unit.heard(process, message, time.monotonic())
+            except Exception as error:  # a worker runs somebody's code, which may say anything here
+                log.error("a worker said what makes no sense", file=unit.unit.path, error=shown(error, 300))
         return bool(messages)
 
     def _ended(self, unit: Unit, process: WorkerProcess) -> None:
@@ -138,12 +141,12 @@ class PythonService:
         how = ended_how(code, process)
         is_expected = unit.ended(process, how, time.monotonic())
         if not is_expected or process.why_killed is not None:
-            self._report_lost(unit, process, how)
+            self._report_lost(unit, process, code, how)
         process.close_board()
         if unit.is_gone and not unit.processes and self._units.get(unit.unit.path) is unit:
             del self._units[unit.unit.path]
 
-    def _report_lost(self, unit: Unit, process: WorkerProcess, how: str) -> None:
+    def _report_lost(self, unit: Unit, process: WorkerProcess, code: int, how: str) -> None:
         """Calls that ended with their process are reported by nobody else."""
         now_ns = time.monotonic_ns()
         for call in process.under_way():
@@ -156,9 +159,9 @@ class PythonService:
                 "command": call.handler.rpartition(":")[2],
                 "event": topic.removeprefix("prx.lifecycle."),
                 "event_id": call.event_id,
-                "status": "timeout" if is_late else "signalled",
-                "exit_code": None,
-                "signal": None if is_late else int(signal.SIGKILL),
+                "status": "timeout" if is_late else "signalled" if code < 0 else "failed",
+                "exit_code": None if is_late or code < 0 else code,
+                "signal": None if is_late or code >= 0 else -code,
                 "duration_ms": None,
                 "waited_ms": None,
                 "stderr": "",
@@ -167,6 +170,8 @@ class PythonService:
             log.warning("a call ended with its worker", handler=call.handler, event_id=call.event_id, how=how)
             try:
                 self._publisher.publish(RUN_TOPIC, report, caused_by=call.event_id)
+                letter = dead_letter(report, topic, None)
+                self._publisher.publish(DEAD_LETTER_TOPIC, letter, caused_by=call.event_id)
             except Exception as error:
                 log.error("a report could not be published", error=shown(error, 300))
 

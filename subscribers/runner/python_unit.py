@@ -106,7 +106,12 @@ class Unit:
         elif self.current is None:
             self._begin(now)
         else:
-            self._share = tempfile.mkdtemp(prefix="prxbus-change-")
+            try:
+                self._share = tempfile.mkdtemp(prefix="prxbus-change-")
+            except OSError as error:
+                log.error("there is no room for a change", file=self.unit.path, error=str(error))
+                self._due = self.restarts.ended(now)
+                return
             self._is_asked = True
             self.current.say({"do": "share", "directory": self._share})
 

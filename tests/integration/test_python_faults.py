@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from broker.client import Subscriber
 from tests.integration.python_scene import gone, handlers, meanwhile, scene
 from tests.integration.waiting import until
 
@@ -95,32 +96,35 @@ def test_a_handler_that_holds_the_interpreter_is_ended_from_outside() -> None:
             until(lambda: any(gone(pid) for pid in pids), "the end of the frozen worker")
             service.in_force(3)
             decision = on.agent.ask(START, {"tool": "Bash"}, timeout=LONG_S)
-            runs = [run for run in on.monitor.runs(1) if run["hook"] == "endless.py:endless"]
+            (lost,) = on.monitor.wait("prx.hooks.dead_letter", 1)
     assert other.denied
     assert asked[0].denied, "a guard that fails closed and dies is a denial"
     assert not decision.partial
-    assert [run["status"] for run in runs] in ([], ["timeout"])
+    assert (lost["hook"], lost["status"]) == ("endless.py:endless", "timeout")
 
 
 def test_a_killed_worker_is_heard_at_once_and_comes_back() -> None:
     """kill -9 during an ask: the asker does not wait for its deadline, and the next worker answers."""
-    waits = 'import time\n@decide("user_prompt", timeout=60)\ndef waits(e, c): time.sleep(1000)\n'
+    waits = (
+        'import time\n@decide("user_prompt", timeout=60)\ndef waits(e, c):\n'
+        '    c.publish("it.waits", {})\n    time.sleep(1000)\n'
+    )
     with scene() as on:
         on.write("guard.py", waits + GUARD)
-        with handlers(on) as service:
+        with handlers(on) as service, Subscriber(["it.waits"], runtime_dir=on.bus) as watching:
             (pid,) = service.pids()
             with meanwhile(lambda: (on.agent.ask(STUCK, {"p": 1}, timeout=60.0), time.monotonic())) as asked:
-                until(lambda: on.agent.ask(START, {}, timeout=LONG_S).denied, "the guard's answer")
+                assert watching.batch(timeout=LONG_S)
                 killed = time.monotonic()
                 os.kill(pid, signal.SIGKILL)
             service.in_force(2)
             assert on.agent.ask(START, {}, timeout=LONG_S).denied
-            lost = [run for run in on.monitor.runs(2) if run["hook"] == "guard.py:waits"]
+            (lost,) = on.monitor.wait("prx.hooks.dead_letter", 1)
             assert service.count("a worker ended by itself and is started again") == 1
     decision, heard_at = asked[0]
     assert heard_at - killed < 10.0
     assert [heard.silence for heard in decision.heard] == ["died"]
-    assert [run["status"] for run in lost] in ([], ["signalled"])
+    assert (lost["hook"], lost["status"], lost["signal"]) == ("guard.py:waits", "signalled", 9)
 
 
 def test_a_handler_that_ends_its_process_takes_no_other_file_along() -> None:
@@ -135,6 +139,9 @@ def test_a_handler_that_ends_its_process_takes_no_other_file_along() -> None:
                 assert on.agent.ask(START, {}, timeout=LONG_S).denied
                 service.in_force(3 + times)
             assert service.count("a worker ended by itself and is started again") == 3
+            lost = on.monitor.wait("prx.hooks.dead_letter", 3)
+    told = {(run["hook"], run["status"], run["exit_code"]) for run in lost}
+    assert told == {("exits.py:exits", "failed", 7)}
 
 
 def test_what_a_handler_raises_ends_no_worker() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
 from broker.client import Publisher, Subscriber
+from broker.protocol.errors import BusError
 from tests.integration.command import prxbus
 from tests.integration.python_scene import gone, handlers, scene
 from tests.integration.shell_scene import Monitor
@@ -247,3 +250,32 @@ def test_large_payloads_reach_handlers_whole() -> None:
             assert time.monotonic() - began < 30.0
     assert decision.updated_input is not None
     assert len(decision.updated_input["command"]) == 500_000
+
+
+def test_handlers_outlive_their_bus(runtime_dir: Path, tmp_path: Path) -> None:
+    """After the broker was killed and has come back, the same workers are asked again, and see events."""
+    path = tmp_path / "guard.py"
+    source = "from subscribers.handlers import decide, on\n" + GUARD
+    path.write_text(source + '@on("tool_call")\ndef seen(event, ctx): ctx.publish("it.was.seen", {})\n')
+    with up(runtime_dir, "--handlers", str(path)) as (_, said):
+        assert said["handlers"] == 2
+        os.kill(said["processes"]["broker"], signal.SIGKILL)
+
+        def denied() -> bool:
+            try:
+                with Publisher("agent", runtime_dir=runtime_dir, on_absent="raise") as agent:
+                    return agent.ask(START, ASKED, timeout=5.0).denied
+            except BusError:
+                return False
+
+        until(denied, "the guard's answer on the new bus")
+        with (
+            Subscriber(["it.was.seen"], runtime_dir=runtime_dir) as watching,
+            Publisher("agent", runtime_dir=runtime_dir, on_absent="raise") as agent,
+        ):
+
+            def seen() -> bool:
+                agent.publish("prx.lifecycle.tool_call", {"tool": "Bash"})
+                return bool(watching.batch(timeout=0.2))
+
+            until(seen, "an event on the new bus")
