@@ -21,7 +21,8 @@ from ..dialects.python_explanation import NAME as PYTHON
 from ..hooks.explanation import ExplainedFile, Handler
 from ..hooks.firing import Fired, FiredFile, Firing, match
 from ..hooks.outcome import Outcome
-from ..sources.inspect_files import CONFIGURATION, World
+from ..sources.inspect_files import CONFIGURATION
+from ..sources.inspect_world import World
 
 SOURCE: Final = "prxbus fire"
 

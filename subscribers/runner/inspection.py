@@ -25,8 +25,8 @@ from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..runtimes.sandbox import Limits, SandboxUnavailable
 from ..runtimes.start_failure import explain, missing_interpreter
 from ..sources.handlers import entry_points, folder_of
-from ..sources.inspect_files import World
 from ..sources.inspect_paths import Place, inspect
+from ..sources.inspect_world import World
 from ..sources.librefang_home import find_home
 from .enclosure import NONE, open_sandbox
 from .python_inspection import Probed, Prober

@@ -10,54 +10,36 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from ..dialects.librefang_rules import FILE_NAME as LIBREFANG_FILE
 from ..dialects.prx_plugin_rules import FILE_NAME as PLUGIN_FILE
-from ..dialects.prx_plugin_rules import MAX_PLUGINS
 from ..dialects.prx_rules import FILE_NAME as PRX_FILE
 from ..dialects.python_explanation import FOLDER as PYTHON_FOLDER
 from ..dialects.python_explanation import NAME as PYTHON
 from ..dialects.toml_text import has_endless_key
-from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import Explained
-from . import discover, handlers, librefang_home, plugins
-from .hook_source import Content, Reading
+from .hook_source import Reading
 from .inspect_files import (
     CONFIGURATION,
-    World,
     explain_configuration,
     explain_hooks_json,
     explain_librefang,
-    explain_plugin,
     explain_unit,
     hooks_folder_of,
     is_hook_file_name,
-    plugin_place,
     read_configuration,
     read_hooks_json,
     read_librefang,
-    read_plugin,
     read_unit,
 )
+from .inspect_finding import PYTHON_IMPORT, Finding, existing, hooks_of_home, plugins_of, python_units_of
+from .inspect_plugins import explain_plugin, plugin_place, read_plugin
+from .inspect_world import World
 
 CONFIGURATION_FILE: Final = ".prxbus/config.toml"
 
-PYTHON_IMPORT: Final = b"subscribers.handlers"
-"""What a file of handlers imports, and few others do."""
-
 PYTHON_BECAUSE: Final = "it is Python that imports subscribers.handlers"
-
-LOOKED_AT: Final = 1_048_576
-"""Bytes of a file with a name that says nothing that are looked at."""
-
-
-class Finding(NamedTuple):
-    """The files of a kind in a folder, and what there is to say about the places where they lie."""
-
-    paths: tuple[str, ...]
-    remarks: tuple[Diagnostic, ...] = ()
 
 
 class Kind(NamedTuple):
@@ -118,10 +100,6 @@ def _decoded(path: str, text: bytes) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _existing(*paths: str) -> Finding:
-    return Finding(tuple(path for path in paths if os.path.lexists(path)))
-
-
 def _is_prx(ending: str, _text: bytes, document: Mapping[str, Any]) -> str | None:
     is_it = ending == ".json" and isinstance(document.get("hooks"), dict)
     return "it is JSON with an object hooks" if is_it else None
@@ -132,74 +110,15 @@ def _is_plugin(ending: str, _text: bytes, document: Mapping[str, Any]) -> str | 
     return "it is TOML with plugin and capabilities" if is_it else None
 
 
-def _plugins_of(folder: str) -> Finding:
-    """The manifests of a workspace, and one in the folder itself."""
-    listing = plugins.look(folder)
-    place = plugins.folder_of(folder)
-    found = [os.path.join(place, name, PLUGIN_FILE) for name in listing.names]
-    remarks: tuple[Diagnostic, ...] = ()
-    if listing.fault is not None:
-        fault = listing.fault
-        remarks = (_error(fault.code, place, fault.message, fault.hint),)
-    elif listing.left_out:
-        message = f"{listing.left_out} folders are not looked at: there may be {MAX_PLUGINS}"
-        remarks = (_error("too_many_plugins", place, message, "move some of them elsewhere"),)
-    return Finding((*_existing(os.path.join(folder, PLUGIN_FILE)).paths, *found), remarks)
-
-
-def _hooks_of_home(folder: str) -> Finding:
-    """The hook files of a LibreFang home, and one in the folder itself; misspelled ones too."""
-    own = [os.path.join(folder, name) for name in _spellings(folder)]
-    root = librefang_home.hooks_folder(folder)
-    try:
-        listing = librefang_home.list_hooks(root)
-    except OSError as error:
-        message = f"the folder cannot be listed: {error.strerror}"
-        unreadable = _error("unreadable_folder", root, message, "let this user read it")
-        return Finding(tuple(own), () if isinstance(error, NotADirectoryError) else (unreadable,))
-    misnamed = [remark.path for remark in listing.remarks if remark.code == "misnamed_file"]
-    remarks = [d for d in listing.remarks if d.severity != "info" and d.code != "misnamed_file"]
-    return Finding((*own, *sorted({*listing.files, *misnamed})), tuple(remarks))
-
-
 def _is_python(ending: str, text: bytes, _document: Mapping[str, Any]) -> str | None:
     is_it = ending == ".py" and PYTHON_IMPORT in text
     return PYTHON_BECAUSE if is_it else None
-
-
-def _python_units_of(folder: str) -> Finding:
-    """The units of a workspace, and those that lie in the folder itself and import what handlers import."""
-    found = handlers.find(folder, (), installed=False)
-    own = [path for path in handlers.find(None, (folder,), installed=False).units if _imports(path.path)]
-    return Finding(tuple(unit.path for unit in (*found.units, *own)), found.diagnostics)
-
-
-def _imports(path: str) -> bool:
-    """Whether a file, or a file of a package, imports what handlers import."""
-    names = [path]
-    if os.path.isdir(path):
-        with suppress(OSError):
-            names = [os.path.join(path, name) for name in os.listdir(path) if name.endswith(".py")]
-    readings = (discover.read(name, LOOKED_AT) for name in names[: handlers.MAX_UNITS])
-    return any(isinstance(reading, Content) and PYTHON_IMPORT in reading.text for reading in readings)
 
 
 def _workspace_of_unit(path: str) -> str:
     """The workspace of a file in ``.prxbus/handlers``; of any other, its folder."""
     folder = os.path.dirname(path)
     return folder.removesuffix(f"/{PYTHON_FOLDER}")
-
-
-def _spellings(folder: str) -> list[str]:
-    """What lies in a folder under the name of a hook file, in any spelling."""
-    try:
-        return sorted(name for name in os.listdir(folder) if is_hook_file_name(name))
-    except OSError:
-        return []
-
-
-def _error(code: str, path: str, message: str, hint: str | None) -> Diagnostic:
-    return Diagnostic("error", code, path, None, None, None, message, hint)
 
 
 def _workspace_of_plugin(path: str) -> str:
@@ -213,7 +132,7 @@ KINDS: Final = (
         PRX_FILE,
         lambda path: os.path.basename(path) == PRX_FILE,
         _is_prx,
-        lambda folder: _existing(os.path.join(folder, PRX_FILE)),
+        lambda folder: existing(os.path.join(folder, PRX_FILE)),
         os.path.dirname,
         read_hooks_json,
         explain_hooks_json,
@@ -223,7 +142,7 @@ KINDS: Final = (
         PLUGIN_FILE,
         lambda path: os.path.basename(path) == PLUGIN_FILE,
         _is_plugin,
-        _plugins_of,
+        plugins_of,
         _workspace_of_plugin,
         read_plugin,
         explain_plugin,
@@ -233,7 +152,7 @@ KINDS: Final = (
         LIBREFANG_FILE,
         lambda path: is_hook_file_name(os.path.basename(path)),
         lambda _ending, _text, _document: None,
-        _hooks_of_home,
+        hooks_of_home,
         hooks_folder_of,
         read_librefang,
         explain_librefang,
@@ -243,7 +162,7 @@ KINDS: Final = (
         CONFIGURATION_FILE,
         lambda path: path.endswith(f"/{CONFIGURATION_FILE}"),
         lambda _ending, _text, _document: None,
-        lambda folder: _existing(os.path.join(folder, CONFIGURATION_FILE)),
+        lambda folder: existing(os.path.join(folder, CONFIGURATION_FILE)),
         lambda path: os.path.dirname(os.path.dirname(path)),
         read_configuration,
         explain_configuration,
@@ -253,7 +172,7 @@ KINDS: Final = (
         f"{PYTHON_FOLDER}/*.py",
         lambda path: os.path.dirname(path).endswith(f"/{PYTHON_FOLDER}"),
         _is_python,
-        _python_units_of,
+        python_units_of,
         _workspace_of_unit,
         read_unit,
         explain_unit,

@@ -15,8 +15,10 @@ from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from . import discover
 from .hook_source import Content
-from .inspect_files import World, not_loaded, unreadable
-from .inspect_kinds import KINDS, LOOKED_AT, Kind, because_named, recognise, supported
+from .inspect_files import unreadable
+from .inspect_finding import LOOKED_AT
+from .inspect_kinds import KINDS, Kind, because_named, recognise, supported
+from .inspect_world import World, not_loaded
 
 
 class Place(NamedTuple):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscribers.sources.inspect_kinds import KINDS, Finding, because_named, recognise, supported
+from subscribers.sources.inspect_finding import Finding
+from subscribers.sources.inspect_kinds import KINDS, because_named, recognise, supported
 
 NAMED = [
     ("/w/hooks.json", "prx", "its name is hooks.json"),

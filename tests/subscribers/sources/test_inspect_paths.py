@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from subscribers.config.layers import Configured
 from subscribers.config.schema import Settings
 from subscribers.hooks.explanation import Explained, ExplainedFile, Handler
-from subscribers.sources.inspect_files import World
 from subscribers.sources.inspect_kinds import KINDS
 from subscribers.sources.inspect_paths import Place, inspect
+from subscribers.sources.inspect_world import World
 
 
 def loaded(path: str, _workspace: str) -> Explained:
