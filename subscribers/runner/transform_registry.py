@@ -11,8 +11,8 @@ the last good version in force and is said once. An ask under way keeps the hand
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,7 +24,7 @@ from ..config import files as config_files
 from ..config.transforms import KEY, Transform
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.transform_chain import Handler
-from ..runtimes.transform_pool import FunctionPool, LoadFailed
+from ..runtimes.transform_pool import LOAD_S, FunctionPool, LoadFailed
 from ..sources.handlers import HandlerUnit, Origin, looks
 from ..sources.transform_files import may_transform
 from .transform_reports import Who
@@ -177,35 +177,37 @@ class Registry:
             else:
                 file.seen, file.files = look, ()
                 changed |= self._replace(file, (), None)
-        if due:
-            with ThreadPoolExecutor(len(due)) as threads:  # one that hangs is not to keep the others waiting
-                opened = list(threads.map(self._try_to_open, [file.unit for file in due]))
-            for file, found in zip(due, opened, strict=True):
-                changed |= self._take(file, found)
+        started = [(file, self._start(file)) for file in due]
+        deadline = time.monotonic() + LOAD_S  # for all: those that hang do not add up
+        for file, pool in started:
+            changed |= self._finish(file, pool, deadline)
         return changed
 
-    def _try_to_open(self, unit: HandlerUnit) -> FunctionPool | Diagnostic:
+    def _start(self, file: _File) -> FunctionPool | Diagnostic:
         try:
-            return self._open_pool(unit)
+            return self._open_pool(file.unit)
         except LoadFailed as failure:
-            return Diagnostic("error", "cannot_load", unit.path, None, None, None, str(failure), None)
+            return _cannot_load(file.unit, failure)
 
-    def _take(self, file: _File, found: FunctionPool | Diagnostic) -> bool:
+    def _finish(self, file: _File, pool: FunctionPool | Diagnostic, deadline: float) -> bool:
         """Take what came of loading a file; whether its handlers changed."""
-        if isinstance(found, Diagnostic):
-            file.seen = self._look(file)
-            return self._cannot_use(file, found)
-        said = found.said
+        file.seen = self._look(file)
+        if isinstance(pool, Diagnostic):
+            return self._cannot_use(file, pool)
+        try:
+            said = pool.loaded(deadline)
+        except LoadFailed as failure:
+            return self._cannot_use(file, _cannot_load(file.unit, failure))
         file.files = tuple(said["files"])
         file.seen = self._look(file)
         if said["error"] is not None:
-            found.close()
+            pool.close()
             return self._cannot_use(file, Diagnostic("error", *_fault(said["error"])))
         if not said["handlers"]:
-            found.close()
+            pool.close()
             return self._replace(file, (), None)
-        found.warm_up()
-        return self._replace(file, tuple(_function_handlers(file.unit, found, said["handlers"])), found)
+        pool.warm_up()
+        return self._replace(file, tuple(_function_handlers(file.unit, pool, said["handlers"])), pool)
 
     def _cannot_use(self, file: _File, error: Diagnostic) -> bool:
         """Keep the last good version, unless its processes are gone too; whether the handlers changed."""
@@ -280,6 +282,10 @@ class Registry:
 def _is_ours(fault: Diagnostic) -> bool:
     """Whether a fault of the configuration is about transforms, or about the whole file."""
     return fault.code == "unusable_file" or (fault.field or "").startswith(KEY)
+
+
+def _cannot_load(unit: HandlerUnit, failure: LoadFailed) -> Diagnostic:
+    return Diagnostic("error", "cannot_load", unit.path, None, None, None, str(failure), None)
 
 
 def _fault(said: list[Any]) -> tuple[str, str, int | None, None, None, str, str | None]:

@@ -220,7 +220,8 @@ def _fork(
     parent = os.getpid()
     try:
         pid = os.fork()
-    except OSError:
+    except OSError as error:
+        log.error("no process can be forked for a function", error=error.strerror)
         return 0
     if pid:
         with suppress(OSError):  # it may have done so itself

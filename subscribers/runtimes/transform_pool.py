@@ -63,8 +63,9 @@ class FunctionPool:
     """The handlers of one file, loaded once. Thread-safe.
 
     ``argv`` starts a stem, which gets its end of the control socket as standard input; ``env`` is its whole
-    environment; ``release`` is called when it has ended. ``said`` is what it told when it had loaded.
-    Raises :class:`LoadFailed`.
+    environment; ``release`` is called when it has ended. Call :meth:`loaded` before the first call. To be
+    made in a thread that lives as long: a sandbox ends with the thread that started it. Raises
+    :class:`LoadFailed`.
     """
 
     def __init__(
@@ -103,14 +104,20 @@ class FunctionPool:
             if release is not None:
                 release()
             raise LoadFailed(f"its process cannot be started: {error.strerror or error}") from None
+
+    def loaded(self, deadline: float) -> Any:
+        """What the stem tells when it has loaded its file, until ``deadline`` (monotonic).
+
+        Raises :class:`LoadFailed`, and then everything has been ended.
+        """
         try:
-            self.said: Any = receive(self._control, time.monotonic() + LOAD_S)
+            return receive(self._control, deadline)
         except TimeoutError:
-            self._end_stem()
+            self.close()
             raise LoadFailed(f"loading it takes longer than {LOAD_S:g} s") from None
         except WireClosed:
-            code = self._end_stem()
-            raise LoadFailed(f"its process ended while loading it, with {code}") from None
+            self.close()
+            raise LoadFailed(f"its process ended while loading it, with {self._stem.returncode}") from None
 
     @property
     def alive(self) -> bool:
@@ -223,21 +230,20 @@ class FunctionPool:
             with suppress(ProcessLookupError):
                 os.killpg(self._stem.pid, signal.SIGKILL)
 
-    def _end_stem(self) -> int:
+    def _end_stem(self) -> None:
         """Close the control socket, at which the stem ends its workers and itself; kill what stays."""
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         try:
-            code = self._stem.wait(1.0)
+            self._stem.wait(1.0)
         except subprocess.TimeoutExpired:
             self._kill_stem()
-            code = self._stem.wait()
+            self._stem.wait()
         self._reaper.disown(self._stem.pid, self)
         with self._asking:
             self._control.close()
         if self._release is not None:
             self._release()
-        return code
 
 
 def _said(answer: Any) -> Said:

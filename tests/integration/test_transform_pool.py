@@ -41,19 +41,27 @@ def dies(event, ctx): os._exit(1)
 NAMES = ("upper", "pid", "none", "sleeps", "dies")
 FIELDS = ["prx.lifecycle.tool_result", 0, bytes(16), 1, 0, None, "", None]
 Open = Callable[..., FunctionPool]
+Said = list[dict[str, Any]]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
+def said() -> Said:
+    """What stems have told when they had loaded."""
+    return []
+
+
+@pytest.fixture
+def opened(tmp_path: Path, said: Said) -> Iterator[Open]:
     """A function that opens the pool of a file with a source; closed afterwards."""
     reaper, pools = Reaper(), []
 
-    def open_pool(source: str = SOURCE, **options: Any) -> FunctionPool:
+    def open_pool(source: str = SOURCE, load_s: float = 20.0, **options: Any) -> FunctionPool:
         path = tmp_path / "functions.py"
         path.write_text(source)
         module = "subscribers.runner.transform_worker"
         argv = [sys.executable, "-P", "-m", module, "--file", str(path), "--runtime-dir", "/nowhere"]
         pools.append(FunctionPool(argv, os.environ, str(tmp_path), reaper, **options))
+        said.append(pools[-1].loaded(time.monotonic() + load_s))
         return pools[-1]
 
     yield open_pool
@@ -67,11 +75,11 @@ def call(pool: FunctionPool, name: str, text: str = "raw", timeout_s: float = 20
     return pool.call([NAMES.index(name), name, timeout_s, FIELDS, {"tool_output": text}], timeout_s)
 
 
-def test_calls_return_what_functions_return(opened: Open, tmp_path: Path) -> None:
+def test_calls_return_what_functions_return(opened: Open, said: Said, tmp_path: Path) -> None:
     """The stem tells of its functions; a call gives a text, nothing, or a fault."""
     pool = opened()
-    assert [handler[0] for handler in pool.said["handlers"]] == list(NAMES)
-    assert (pool.said["error"], pool.said["files"]) == (None, [str(tmp_path / "functions.py")])
+    assert [handler[0] for handler in said[0]["handlers"]] == list(NAMES)
+    assert (said[0]["error"], said[0]["files"]) == (None, [str(tmp_path / "functions.py")])
     assert call(pool, "upper", "ä" * 1_000_000) == Value("Ä" * 1_000_000)
     assert call(pool, "none") == Passed()
     assert call(pool, "dies") == Fault("failed", "its process ended in the middle of the call")
@@ -114,23 +122,20 @@ def test_many_threads_call_at_once(opened: Open) -> None:
     assert len(pids) <= 30
 
 
-def test_a_file_that_cannot_be_loaded_says_why(opened: Open, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_loaded_says_why(opened: Open, said: Said, tmp_path: Path) -> None:
     """An error of the file is told with its line, one that ends the process as such."""
-    pool = opened("x = 1\nraise ValueError('no')\n")
-    code, path, line, message, _ = pool.said["error"]
+    opened("x = 1\nraise ValueError('no')\n")
+    code, path, line, message, _ = said[0]["error"]
     assert (code, path, line) == ("cannot_load", str(tmp_path / "functions.py"), 2)
     assert "no" in message
     with pytest.raises(LoadFailed, match="ended while loading it, with 7"):
         opened("import os\nos._exit(7)\n")
 
 
-def test_a_file_that_does_not_come_to_an_end_is_given_up(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_does_not_come_to_an_end_is_given_up(opened: Open) -> None:
     """Loading has a deadline, after which its process is killed."""
-    monkeypatch.setattr(transform_pool, "LOAD_S", 1.5)
     with pytest.raises(LoadFailed, match="takes longer than"):
-        opened("import time\ntime.sleep(1000)\n")
+        opened("import time\ntime.sleep(1000)\n", load_s=1.5)
 
 
 def test_a_program_that_is_not_there_cannot_be_loaded(tmp_path: Path) -> None:

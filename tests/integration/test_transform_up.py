@@ -25,7 +25,7 @@ def test_transforms_run_with_up(runtime_dir: Path, tmp_path: Path) -> None:
     with up(runtime_dir, "--workspace", str(tmp_path / "workspace"), environ=environ) as (_, said):
         assert said["transforms"] == 2
         assert "transform" in said["processes"]
-        with Publisher("agent", runtime_dir=str(runtime_dir)) as agent:
+        with Publisher("agent", runtime_dir=str(runtime_dir), on_absent="raise") as agent:
             for tool, answer in (("Bash", "command"), ("Read", "function")):
                 decision = agent.ask(TOPIC, {"tool": tool, "output": "raw"}, timeout=30.0)
                 assert decision.output == answer
@@ -38,7 +38,7 @@ def test_a_configured_command_runs_without_a_workspace(runtime_dir: Path, tmp_pa
     environ = {"PRXBUS_CONFIG_DIR": str(tmp_path / "config"), "HOME": str(tmp_path)}
     with up(runtime_dir, environ=environ) as (_, said):
         assert said["transforms"] == 1
-        with Publisher("agent", runtime_dir=str(runtime_dir)) as agent:
+        with Publisher("agent", runtime_dir=str(runtime_dir), on_absent="raise") as agent:
             decision = agent.ask(TOPIC, {"tool": "Bash", "output": "raw"}, timeout=30.0)
             assert decision.output == "command"
     environ["PRXBUS_CONFIG_DIR"] = str(tmp_path / "none")

@@ -21,12 +21,20 @@ class StubPool(FunctionPool):
         handlers = [[name, files[0], 3, [], [], 5.0] for name in functions]
         self.said = {"handlers": handlers, "error": error, "files": files}
         self.is_closed = self.has_died = False
+        self.dies_loading = "dies" in functions
         self.warm = 0
 
     @property
     def alive(self) -> bool:
         """Until it is closed, or a test says so."""
         return not self.is_closed and not self.has_died
+
+    def loaded(self, deadline: float) -> Any:
+        """What it says, or that it died."""
+        if self.dies_loading:
+            self.close()
+            raise LoadFailed("its process ended")
+        return self.said
 
     def warm_up(self) -> None:
         """Count it."""
@@ -51,7 +59,8 @@ class StubStep:
 class World:
     """Files of handlers and a configuration in a folder, and what was opened for them.
 
-    A file's text lists its functions; "broken" in it is an error at loading, "refuse" one at the start.
+    A file's text lists its functions; "refuse" in it is an error at the start, "broken" one at loading, and
+    "dies" an end.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -141,7 +150,7 @@ def test_a_broken_file_leaves_the_last_good_one_in_force(tmp_path: Path) -> None
     world.file("a.py", "f")
     world.file("b.py", "g")
     world.load()
-    for bad in ("broken", "refuse"):
+    for bad in ("broken", "refuse", "dies"):
         world.file("a.py", f"f h {bad}")
         assert world.load() == ["a.py:f", "b.py:g"]
         assert not world.closed("a.py")[0]
@@ -150,7 +159,7 @@ def test_a_broken_file_leaves_the_last_good_one_in_force(tmp_path: Path) -> None
         assert len(world.opened) == opened
     world.file("a.py", "h")
     assert world.load() == ["a.py:h", "b.py:g"]
-    assert world.closed("a.py") == [True, True, False]
+    assert world.closed("a.py") == [True, True, True, False]
 
 
 def test_a_file_that_is_broken_from_the_start_has_no_handlers(tmp_path: Path) -> None:
