@@ -33,6 +33,9 @@ CLAIM_S: Final = 1.0
 TURN_S: Final = 0.05
 """Seconds between two looks at what there is to report."""
 
+AWAKE_TURNS: Final = 20
+"""Looks at nothing before the thread goes to sleep."""
+
 WAITING: Final = 20_000
 """Reports that may wait."""
 
@@ -62,6 +65,8 @@ class Reporter:
         self._waiting: deque[Run] = deque()
         self._early: deque[Run] = deque()
         self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._asleep = False
         self.dropped = 0
         self._thread = threading.Thread(target=self._work, name="reports", daemon=True)
         self._thread.start()
@@ -72,16 +77,31 @@ class Reporter:
             self.dropped += 1
         else:
             self._waiting.append(run)
+            if self._asleep:
+                self._wake.set()
 
     def close(self) -> None:
         """Report what waits, and end."""
         self._stop.set()
+        self._wake.set()
         self._thread.join()
         self._turn(float("inf"))
 
     def _work(self) -> None:
+        idle = 0
         while not self._stop.wait(TURN_S):
+            idle = 0 if self._waiting or self._early else idle + 1
             self._turn(time.monotonic())
+            if idle > AWAKE_TURNS:
+                idle = 0
+                self._sleep()
+
+    def _sleep(self) -> None:
+        self._asleep = True  # before the last look: whoever adds something after it wakes us
+        if not self._waiting and not self._stop.is_set():
+            self._wake.wait()
+        self._asleep = False
+        self._wake.clear()
 
     def _turn(self, now: float) -> None:
         while self._early and (now - self._early[0].at >= CLAIM_S):

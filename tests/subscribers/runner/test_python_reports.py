@@ -108,3 +108,20 @@ def test_reports_are_bounded_and_one_that_fails_costs_no_other(monkeypatch: pyte
     assert reporter.dropped == 2
     reporter.close()
     assert len(calls) == 3
+
+
+def test_a_reporter_that_sleeps_wakes_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing to report its thread looks no more, until there is something."""
+    monkeypatch.setattr(python_reports, "TURN_S", 0.001)
+    monkeypatch.setattr(python_reports, "AWAKE_TURNS", 1)
+    seen = threading.Event()
+    reporter = Reporter(lambda topic, payload, event: seen.set())
+    deadline, pause = time.monotonic() + DEADLINE_S, threading.Event()
+    for _ in range(3):
+        while not reporter._asleep:
+            assert time.monotonic() < deadline
+            pause.wait(0.001)
+        reporter.add(run(Returned(None, 0.1)))
+        assert seen.wait(DEADLINE_S)
+        seen.clear()
+    reporter.close()
