@@ -11,6 +11,7 @@ prints is thrown away. What it writes with ``ctx.log`` is its author's own affai
 from __future__ import annotations
 
 import argparse
+import asyncio
 import ctypes
 import gc
 import os
@@ -37,6 +38,9 @@ from ..sources.handlers import GROUP
 
 if TYPE_CHECKING:
     from broker.client import Publisher
+
+TEXT_BYTES: Final = 16_777_216
+"""Longest text that a function may return, in UTF-8; as for commands."""
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -127,9 +131,11 @@ def _answer(outcome: Outcome) -> list[str]:
     if not isinstance(value, str):
         return ["fault", "failed", f"it returned {type(value).__name__}; it may return a text or None"]
     try:
-        value.encode()
+        size = len(value.encode())
     except UnicodeEncodeError:
         return ["fault", "failed", "the text that it returned holds half a character (a lone surrogate)"]
+    if size > TEXT_BYTES:
+        return ["fault", "failed", f"it returned {size:,} bytes; a replacement has at most {TEXT_BYTES:,}"]
     return ["value", str(value)]
 
 
@@ -141,7 +147,9 @@ def _guarded(registration: Registration) -> Any:
         async def guarded_async(event: Any, context: Any) -> Any:
             try:
                 return await function(event, context)
-            except Exception as error:
+            except asyncio.CancelledError:  # its time is over
+                raise
+            except BaseException as error:
                 return Broken(error, folder)
 
         return guarded_async
