@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from broker.cli.terminal import paint, printable, width
 from broker.protocol.topics import LIFECYCLE
@@ -40,6 +40,9 @@ LABEL: Final = max(map(len, STYLES)) + len(MARGIN)
 """Columns of a status with the space behind it."""
 
 ORIGINS: Final = {"default": "default", "file": "the file's", "own": "its own", None: "?"}
+
+Part: TypeAlias = tuple[str, Sequence[str]]
+"""Printable text and its styles."""
 
 NARROWEST: Final = 40
 """A terminal narrower than this is written to as if it had so many columns."""
@@ -65,7 +68,7 @@ class ExplanationLines:
             if not file.explained.handlers and not file.explained.diagnostics:
                 yield f"{MARGIN}no handlers"
             yield ""
-        yield self.summary(files)
+        yield from self.summary(files)
 
     def heading(self, file: ExplainedFile) -> Iterator[str]:
         """The file and what it is taken for: on one line, or on more where there is no room."""
@@ -121,19 +124,17 @@ class ExplanationLines:
         if diagnostic.hint is not None:
             yield from self.paragraph(printable(f"→ {diagnostic.hint}"), indent + len(label), hanging=2)
 
-    def summary(self, files: Sequence[ExplainedFile]) -> str:
-        """How much there is of everything, on one line."""
-        found = counts(files)
-        parts = [
-            self.painted(f"{number} {status}", *STYLES[status]) if number else f"{number} {status}"
-            for status, number in found.items()
-            if number or status == "ok"
-        ]
+    def summary(self, files: Sequence[ExplainedFile]) -> Iterator[str]:
+        """How much there is of everything."""
         refused = sum(file.explained.refused for file in files)
-        whole = f"{len(files)} {'file' if len(files) == 1 else 'files'}"
-        if refused:
-            whole += f" ({self.painted(f'{refused} refused', *STYLES['refused'])})"
-        return f"{whole}; handlers: {', '.join(parts)}"
+        parts: list[Part] = [(f"{len(files)} {'file' if len(files) == 1 else 'files'}", ())]
+        parts += [(" (", ()), (f"{refused} refused", STYLES["refused"]), (")", ())] if refused else []
+        parts.append(("; handlers: ", ()))
+        found = [(status, number) for status, number in counts(files).items() if number or status == "ok"]
+        for status, number in found:
+            parts += [] if status == found[0][0] else [(", ", ())]
+            parts.append((f"{number} {status}", STYLES[status] if number else ()))
+        yield from self.sentence(parts)
 
     # -- pieces -------------------------------------------------------------------------------
 
@@ -148,6 +149,14 @@ class ExplanationLines:
         """A text with a margin, wrapped; further lines stand ``hanging`` columns deeper."""
         for line in self._filled(text, indent, hanging):
             yield " " * indent + self.painted(line, *styles)
+
+    def sentence(self, parts: Sequence[Part]) -> Iterator[str]:
+        """Parts in their own styles, on one line; on several there are no styles."""
+        plain = "".join(text for text, _ in parts)
+        if self.columns is None or width(plain) <= self.columns:
+            yield "".join(self.painted(text, *styles) for text, styles in parts)
+        else:
+            yield from self.paragraph(plain, 0, hanging=len(MARGIN))
 
     def painted(self, text: str, *styles: str) -> str:
         """The text in a style, where there are colours."""

@@ -16,7 +16,7 @@ from broker.protocol.decisions import NOTHING, Answer
 
 from ..hooks.firing import Fired, FiredFile, Firing
 from ..hooks.outcome import Outcome
-from .explanation_lines import LABEL, MARGIN, ExplanationLines, title
+from .explanation_lines import LABEL, MARGIN, ExplanationLines, Part, title
 
 OUTPUT_LINES: Final = 8
 """Last lines of an output stream that are shown; ``--json`` has more."""
@@ -49,7 +49,7 @@ class FiringLines:
         if firing.decision.heard:
             yield from decision_lines(firing.decision, lines.columns, colour=lines.colour)
             yield ""
-        yield self._summary(firing)
+        yield from self._summary(firing)
 
     def _file(self, file: FiredFile, firing: Firing) -> Iterator[str]:
         lines = self._lines
@@ -110,17 +110,16 @@ class FiringLines:
             styles = (style,) if style else ()
             yield from self._lines.paragraph(printable(each), self._indent, *styles, hanging=2)
 
-    def _summary(self, firing: Firing) -> str:
+    def _summary(self, firing: Firing) -> Iterator[str]:
         fired = [each for file in firing.files for each in file.fired]
         matched = [each for each in fired if each.matched]
         ran = [each for each in fired if each.outcome is not None and each.outcome.status != "not_started"]
         bad = [each for each in fired if each.has_failed or each.is_broken]
-        parts = [f"{len(matched)} matched of {len(fired)}"]
-        parts.append("a dry run: nothing was started" if firing.is_dry else f"{len(ran)} ran")
+        came = "a dry run: nothing was started" if firing.is_dry else f"{len(ran)} ran"
+        parts: list[Part] = [(f"handlers: {len(matched)} matched of {len(fired)}, {came}", ())]
         if bad:
-            word = "cannot run" if firing.is_dry else "failed"
-            parts.append(self._lines.painted(f"{len(bad)} {word}", *BAD))
-        return f"handlers: {', '.join(parts)}"
+            parts += [(", ", ()), (f"{len(bad)} {'cannot run' if firing.is_dry else 'failed'}", BAD)]
+        yield from self._lines.sentence(parts)
 
 
 def _label(fired: Fired, *, is_dry: bool) -> tuple[str, Sequence[str]]:
