@@ -29,7 +29,7 @@ from ..protocol.topics import check_topic
 from .decision_lines import decision_fields, decision_lines
 from .exits import ASK_USER, DONE, FAILED, REFUSED, TIMED_OUT, USAGE, error_line
 from .options import add_json, duration, whole
-from .printing import emit, emit_json, note, say
+from .printing import emit, emit_json, forget_stdout, note, say
 from .pub import meant_topic, parse_object, raised, read_payload
 from .terminal import columns, in_colour, is_terminal
 
@@ -84,11 +84,10 @@ def run(options: argparse.Namespace) -> int:
     except (RequestRefused, SpoolFull, RuntimeDirError) as error:
         return _say(error, FAILED, options)
     _notes(asked, options)
-    if options.json:
-        emit_json(_fields(asked, options.topic))
-    else:
-        width = columns(os.environ) if is_terminal(sys.stdout) else None
-        emit("\n".join(decision_lines(asked.decision, width, colour=in_colour(sys.stdout, os.environ))))
+    try:
+        _tell(asked, options)
+    except BrokenPipeError:  # nobody reads: the exit code says it all the same
+        forget_stdout()
     return ending(asked.decision)
 
 
@@ -118,6 +117,14 @@ def _ask(options: argparse.Namespace) -> Asked:
         return tool.ask(
             options.topic, payload, timeout=options.timeout, session_id=options.session, cause=cause
         )
+
+
+def _tell(asked: Asked, options: argparse.Namespace) -> None:
+    if options.json:
+        emit_json(_fields(asked, options.topic))
+    else:
+        width = columns(os.environ) if is_terminal(sys.stdout) else None
+        emit("\n".join(decision_lines(asked.decision, width, colour=in_colour(sys.stdout, os.environ))))
 
 
 def _fields(asked: Asked, topic: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -311,6 +312,53 @@ def test_a_decider_in_another_process_may_die(bus: str) -> None:
     assert asking.returncode == 0
     assert said.decode().splitlines()[-1].endswith("its process ended")
     assert time.monotonic() - began < DEADLINE_S
+
+
+def test_an_interrupt_cancels_the_ask(bus: str) -> None:
+    """Ctrl-C ends it with 130 at once, and whoever judges is told that nobody waits."""
+    held: list[Ask] = []
+
+    def hold(ask: Ask) -> None:
+        held.append(ask)
+
+    with (
+        deciding(bus, "a.interrupted", hold) as asks,
+        subprocess.Popen(
+            [COMMAND, "ask", "a.interrupted", "--timeout", "600", "--runtime-dir", bus],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(None),
+        ) as asking,
+    ):
+        try:
+            until(lambda: held, "the ask", DEADLINE_S)
+            asking.send_signal(signal.SIGINT)
+            said = asking.communicate(timeout=DEADLINE_S)
+        finally:
+            asking.kill()
+        until(lambda: asks.stats["cancelled"], "the cancellation", DEADLINE_S)
+    assert (asking.returncode, said) == (130, (b"", b""))
+    assert held[0].cancelled
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_denial_that_nobody_reads_is_a_denial(bus: str, options: list[str]) -> None:
+    """A reader that has gone does not turn a no into success."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        with deciding(bus, "a.unread", lambda ask: [Answer("g", "deny")]):
+            ran = subprocess.run(
+                [COMMAND, "ask", "a.unread", "--timeout", "60", "--runtime-dir", bus, *options],
+                stdout=writing,
+                stderr=subprocess.PIPE,
+                env=environment(None),
+                timeout=DEADLINE_S,
+                check=False,
+            )
+    finally:
+        os.close(writing)
+    assert (ran.returncode, ran.stderr) == (4, b"")
 
 
 def test_it_fits_a_terminal(bus: str) -> None:
