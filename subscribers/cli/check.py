@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="PATH",
         nargs="*",
-        help=f"a file, or a workspace's or hook's folder (default: the current directory); read are "
-        f"{supported()}",
+        help=f"a file, or a workspace's or hook's folder (default: the current directory and what is "
+        f"the user's own); read are {supported()}",
     )
     completes_to_files(paths)
     add_dialect(parser)
@@ -41,6 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--schema", action="store_true", help="print the JSON Schema of what --json prints, and check nothing"
     )
     add_json(parser, "the explanation")
+    parser.epilog = (
+        f"Exit codes: {DONE} everything that is written would run, or is turned off; {FAILED} something is "
+        "dead or refused."
+    )
 
 
 def completes_to_files(action: argparse.Action) -> None:

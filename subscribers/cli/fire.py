@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 
-from broker.cli.exits import DONE, FAILED, REFUSED, UsageError
+from broker.cli.exits import DONE, FAILED, REFUSED, USAGE, UsageError
 from broker.cli.options import add_json
 from broker.cli.printing import emit, emit_json, note
 from broker.cli.terminal import columns, in_colour, is_terminal
@@ -45,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session", metavar="S", help="id of the agent session that the event belongs to")
     parser.add_argument("--dry-run", action="store_true", help="say what would run, and start nothing")
     add_json(parser, "what came of it")
+    parser.epilog = (
+        f"Exit codes: {DONE} done; {REFUSED} denied; {FAILED} a handler failed, or cannot run; {USAGE} wrong "
+        "usage, also of event or JSON."
+    )
 
 
 def run(options: argparse.Namespace) -> int:

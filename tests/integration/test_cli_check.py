@@ -124,6 +124,31 @@ def test_what_is_skipped_on_purpose_is_not_broken(tmp_path: Path) -> None:
     assert "skipped  error#0  x\n" in done.stdout
 
 
+def test_the_report_in_the_readme_is_the_one_that_is_printed(tmp_path: Path) -> None:
+    """The example stands there letter by letter."""
+    (tmp_path / "audit.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "audit.sh").chmod(0o755)
+    good = '{"command": "./audit.sh", "args": ["--all"], "timeout_ms": 5000}'
+    bad = '    "agent_strat": [{"command": "./start.sh"}]'
+    lines = [
+        "{",
+        '  "hooks": {',
+        '    "tool_call": [',
+        f"      {good}",
+        "    ],",
+        "",
+        "",
+        "",
+        bad,
+        "  }",
+        "}",
+    ]
+    (tmp_path / "hooks.json").write_text("\n".join(lines))
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (shown,) = re.findall(r"^\$ prxbus check \.\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+    assert prxbus_in(tmp_path, "check", ".") == shown
+
+
 def test_without_a_path_the_current_directory_is_checked(workspace: Path) -> None:
     """Nobody named it, so what it would run is told to be not trusted."""
     done = prxbus_in(workspace, "check")
