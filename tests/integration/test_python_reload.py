@@ -24,12 +24,12 @@ def guard(version: int) -> str:
     return f'@decide("tool_call_start")\ndef guard(event, ctx):\n    return ctx.deny("{version}")\n'
 
 
-def noting(version: int, notes: Path) -> str:
+def noting(version: int, notes: Path, failure: str = "open") -> str:
     """A guard and a watcher that note each event which they are called for."""
     return (
         "import os\n"
         f"notes = os.open({str(notes)!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
-        '@decide("tool_call_start")\n'
+        f'@decide("tool_call_start", failure="{failure}")\n'
         "def guard(event, ctx):\n"
         '    os.write(notes, f"guard {event.id}\\n".encode())\n'
         f'    return ctx.deny("{version}")\n'
@@ -125,7 +125,8 @@ def test_a_touched_file_is_not_loaded_again() -> None:
             assert len(service.pids()) == 2
 
 
-def test_no_event_is_lost_or_handled_twice_while_versions_change(tmp_path: Path) -> None:
+@pytest.mark.parametrize("failure", ["open", "closed"])
+def test_no_event_is_lost_or_handled_twice_while_versions_change(tmp_path: Path, failure: str) -> None:
     """Under a steady load of asks and events, five edits: each ask denied, each event noted exactly once."""
     notes = tmp_path / "notes"
     stop = threading.Event()
@@ -143,13 +144,13 @@ def test_no_event_is_lost_or_handled_twice_while_versions_change(tmp_path: Path)
                 published.append("x")
 
     with scene() as on:
-        on.write("guard.py", noting(0, notes))
+        on.write("guard.py", noting(0, notes, failure))
         with handlers(on) as service:
             thread = threading.Thread(target=load, args=(on,))
             thread.start()
             try:
                 for version in range(1, 6):
-                    on.write("guard.py", noting(version, notes))
+                    on.write("guard.py", noting(version, notes, failure))
                     service.in_force(version + 1)
             finally:
                 stop.set()
@@ -163,7 +164,9 @@ def test_no_event_is_lost_or_handled_twice_while_versions_change(tmp_path: Path)
     assert [decision for decision in decisions if decision.partial] == []
     assert [(note, count) for note, count in counts.items() if count != 1] == []
     assert len(counts) == expected
-    assert len({decision.reason for decision in decisions}) > 1
+    reasons = {decision.reason for decision in decisions}
+    assert len(reasons) > 1
+    assert reasons <= {str(version) for version in range(6)}
 
 
 def test_a_guard_runs_once_for_an_event_whichever_way_it_comes(tmp_path: Path) -> None:
