@@ -97,7 +97,8 @@ def test_a_worker_is_used_again_and_one_that_ended_is_not(opened: Open) -> None:
     assert second != first
     os.kill(int(second.text), 9)
     until(lambda: is_gone(int(second.text)), "the worker to end")
-    assert isinstance(call(pool, "pid"), Value)
+    until(lambda: isinstance(call(pool, "pid"), Value), "its last thread to end, and another worker")
+    assert call(pool, "pid") not in (first, second)
     assert pool.condemned >= 1
 
 
