@@ -7,7 +7,6 @@ garbled answer takes no other along. Knows no socket, no clock and no spool: loa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -141,6 +140,8 @@ def redacted(payload: Mapping[str, Any]) -> bytes:
 
     A field ``output`` becomes ``output_bytes`` and ``output_sha256``, of its text or of its JSON.
     """
+    from hashlib import sha256  # loads OpenSSL, which most commands that ask do without
+
     copy: dict[str, Any] = {}
     for name, value in payload.items():
         if name in _KEPT and (value is None or isinstance(value, bool | str)):

@@ -12,7 +12,7 @@ from subscribers.dialects.librefang_explanation import explain
 from subscribers.dialects.librefang_file import parse
 from subscribers.hooks.explanation import BROKEN, Explained
 
-PATH = "/home/me/.librefang/hooks/notify/HOOK.yaml"
+PATH = "/srv/me/.librefang/hooks/notify/HOOK.yaml"
 
 ENTRIES: Sequence[tuple[str, str, tuple[str, ...], str | None, list[str]]] = [
     # as written, status, events, matcher, codes

@@ -13,7 +13,7 @@ from subscribers.dialects.base import ParsedFile
 from subscribers.dialects.librefang import parse
 from subscribers.hooks.diagnostics import Diagnostic
 
-PATH = "/home/u/.librefang/hooks/notify/HOOK.yaml"
+PATH = "/srv/me/.librefang/hooks/notify/HOOK.yaml"
 GOOD = "name: n\nevents: [agent:end]\ncommand: ./run.sh\n"
 
 
