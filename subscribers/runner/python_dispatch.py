@@ -125,6 +125,7 @@ class HandlerDispatcher:
         self._sharing = threading.Lock()
         self._put_off: deque[Event] = deque()
         self._claims: Claims | None = None
+        self._catching_up = False  # whether calls that were put off wait for their thread
 
     # -- what comes from the bus --------------------------------------------------------------
 
@@ -234,7 +235,15 @@ class HandlerDispatcher:
             with suppress(BusError):  # its payload was read before, and may have expired since
                 calls += self._begin(_passing(new, event), event, event_id, time.monotonic())
         if calls:
-            self._threads.run(lambda: _make_all(calls))
+            self._catching_up = True
+            self._threads.run(lambda: self._make_all(calls))
+
+    def _make_all(self, calls: list[Task]) -> None:
+        try:
+            for call in calls:
+                call(_nothing)
+        finally:
+            self._catching_up = False
 
     # -- calling ------------------------------------------------------------------------------
 
@@ -313,6 +322,11 @@ class HandlerDispatcher:
     # -- counting -----------------------------------------------------------------------------
 
     @property
+    def busy(self) -> bool:
+        """Whether calls are under way that may come to an end, or are about to begin."""
+        return self._catching_up or self._budget.running > self._caller.stuck
+
+    @property
     def running(self) -> int:
         """Calls under way, those that are stuck among them."""
         return self._budget.running
@@ -340,11 +354,6 @@ class HandlerDispatcher:
     def _count(self, what: str) -> None:
         with self._lock:
             self._counts[what] += 1
-
-
-def _make_all(calls: list[Task]) -> None:
-    for call in calls:
-        call(_nothing)
 
 
 def _nothing() -> None:

@@ -246,7 +246,7 @@ class Worker:
             lane.stop(max(0.0, deadline - time.monotonic()))
         self._dispatcher.alone()
         self._channel.send({"is": "retired"})
-        while self._dispatcher.running > self._caller.stuck and time.monotonic() < deadline:
+        while self._dispatcher.busy and time.monotonic() < deadline:
             pause.wait(0.005)
         for decider in self._deciders.values():
             decider.close()
