@@ -25,6 +25,7 @@ from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..runtimes.sandbox import Limits, SandboxUnavailable
 from ..runtimes.start_failure import explain, missing_interpreter
 from ..sources.handlers import entry_points, folder_of
+from ..sources.inspect_files import user_configuration
 from ..sources.inspect_paths import Place, inspect
 from ..sources.inspect_world import World
 from ..sources.librefang_home import find_home
@@ -94,8 +95,8 @@ def _remark(severity: Severity, code: str, path: str, message: str, hint: str | 
 def places(paths: Sequence[str], here: World) -> list[Place]:
     """Where to look: the paths, which the user has named.
 
-    Without any, in the current directory, which nobody named, in the user's LibreFang home, and where the
-    user's configuration says that there are handlers in Python.
+    Without any, in the current directory, which nobody named, in the user's LibreFang home and configuration,
+    and where that says that there are handlers in Python.
     """
     if paths:
         return [Place(os.path.abspath(path), True) for path in paths]
@@ -103,6 +104,8 @@ def places(paths: Sequence[str], here: World) -> list[Place]:
     settings = files.load(here.environ, {}, None).settings
     home = _librefang_home(settings.librefang, here)
     found += [] if home is None else [Place(home, True)]
+    own = user_configuration(here.environ)
+    found += [Place(own, True)] if os.path.exists(own) else []
     named = settings.handlers.path or ""
     return [*found, *(Place(os.path.abspath(path), True) for path in named.split(os.pathsep) if path)]
 

@@ -7,6 +7,7 @@ files are found.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -134,7 +135,13 @@ def read_hooks_json(path: str) -> Reading:
 
 
 def explain_configuration(text: bytes, path: str, workspace: str, world: World) -> Explained:
-    """A workspace's ``.prxbus/config.toml``; with a fault in it, nothing at all is started."""
+    """A workspace's ``.prxbus/config.toml``, or the user's file; with a fault in it, nothing is started."""
+    if is_user_configuration(path) and path != (own := user_configuration(world.environ)):
+        message = f"this is not the configuration in force: that is {own}"
+        hint = "move it there, or set PRXBUS_CONFIG_DIR"
+        return Explained(
+            (), (Diagnostic("warning", "not_in_force", path, None, None, None, message, hint),), False
+        )
     configured = world.configured(workspace)
     faults = tuple(d for d in configured.diagnostics if d.path == path)
     tables = [
@@ -148,6 +155,18 @@ def explain_configuration(text: bytes, path: str, workspace: str, world: World) 
         for handler in explained.handlers
     )
     return replace(explained, handlers=handlers, refused=bool(faults))
+
+
+def is_user_configuration(path: str) -> bool:
+    """Whether this is the name of the user's configuration file."""
+    return os.path.basename(path) == "prxbus.toml"
+
+
+def user_configuration(environ: Mapping[str, str]) -> str:
+    """The absolute path of the user's configuration file, whether it exists or not."""
+    from ..config.files import user_file
+
+    return os.path.abspath(user_file(environ))
 
 
 def transform_spec(handler: Handler, path: str) -> HookSpec | None:

@@ -28,6 +28,7 @@ from .inspect_files import (
     explain_unit,
     hooks_folder_of,
     is_hook_file_name,
+    is_user_configuration,
     read_configuration,
     read_hooks_json,
     read_librefang,
@@ -77,6 +78,8 @@ def because_named(kind: Kind, path: str) -> str:
     """That a file is taken for what its name says, or nearly says."""
     if kind.name == PYTHON:
         return f"it lies in {PYTHON_FOLDER}" if kind.is_named(path) else PYTHON_BECAUSE
+    if is_user_configuration(path):
+        return "its name is prxbus.toml"
     is_exact = path.endswith(f"/{kind.file}")
     return f"its name is {kind.file}" if is_exact else f"its name is nearly {kind.file}"
 
@@ -121,6 +124,12 @@ def _workspace_of_unit(path: str) -> str:
     return folder.removesuffix(f"/{PYTHON_FOLDER}")
 
 
+def _folder_of_configuration(path: str) -> str:
+    """The folder that commands of a configuration are relative to."""
+    folder = os.path.dirname(path)
+    return folder if is_user_configuration(path) else os.path.dirname(folder)
+
+
 def _workspace_of_plugin(path: str) -> str:
     place = plugin_place(path)
     return os.path.dirname(path) if place is None else place[0]
@@ -160,10 +169,10 @@ KINDS: Final = (
     Kind(
         CONFIGURATION,
         CONFIGURATION_FILE,
-        lambda path: path.endswith(f"/{CONFIGURATION_FILE}"),
+        lambda path: path.endswith(f"/{CONFIGURATION_FILE}") or is_user_configuration(path),
         lambda _ending, _text, _document: None,
         lambda folder: existing(os.path.join(folder, CONFIGURATION_FILE)),
-        lambda path: os.path.dirname(os.path.dirname(path)),
+        _folder_of_configuration,
         read_configuration,
         explain_configuration,
     ),

@@ -52,7 +52,7 @@ def workspace(tmp_path: Path) -> Path:
     hooks = {
         "tool_call": [{"command": "./print.sh"}],
         "error": [{"command": "./fail.sh"}, {"command": "./none"}, {"command": "x", "enabled": False}],
-        "agent_end": [{"command": "./wait.sh", "timeout_ms": 200}],
+        "agent_end": [{"command": "./wait.sh", "timeout_ms": 3000}],
         "agent_start": [{"command": "./wait.sh"}],
     }
     (tmp_path / "hooks.json").write_text(json.dumps({"hooks": hooks}))

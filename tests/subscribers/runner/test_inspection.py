@@ -118,6 +118,21 @@ def test_python_handlers_of_the_user_are_looked_at_without_a_path(
     assert [handler.status for handler in only.explained.handlers] == ["skipped"]
 
 
+def test_the_users_own_configuration_is_looked_at_without_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its transforms are explained and trusted; another file of that name is said to be of no effect."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    own = tmp_path / "prxbus.toml"
+    own.write_text('[[transform]]\ncommand = "sh"\nname = "mine"\n')
+    (found,) = explained(PRXBUS_CONFIG_DIR=str(tmp_path))
+    assert [(h.name, h.status, h.trusted) for h in found.explained.handlers] == [("mine", "ok", True)]
+    assert (found.dialect, found.because) == ("prxbus", "its name is prxbus.toml")
+    (other,) = explained(own)
+    assert (other.explained.handlers, [d.code for d in other.explained.diagnostics]) == ((), ["not_in_force"])
+
+
 def test_a_file_without_handlers_says_what_to_write(tmp_path: Path) -> None:
     """It is no error, and nothing of it runs."""
     path = tmp_path / ".prxbus" / "handlers" / "a.py"
