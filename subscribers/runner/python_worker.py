@@ -270,9 +270,8 @@ def _load(options: argparse.Namespace) -> Loaded:
 def _told(loaded: Loaded) -> dict[str, Any]:
     """What the service has to know of a loaded file."""
     kinds = [each.kind for each in loaded.registrations]
-    decided = max((each.timeout_s for each in loaded.registrations), default=0.0)
     counts = {kind: kinds.count(kind) for kind in ("on", "decide", "transform")}
-    return {"files": loaded.files, "counts": counts, "longest_s": decided}
+    return {"files": loaded.files, "counts": counts}
 
 
 def main(argv: list[str] | None = None) -> int:
