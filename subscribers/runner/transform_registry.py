@@ -177,10 +177,13 @@ class Registry:
             else:
                 file.seen, file.files = look, ()
                 changed |= self._replace(file, (), None)
-        started = [(file, self._start(file)) for file in due]
+        started = [(file, self._look(file), self._start(file)) for file in due]
         deadline = time.monotonic() + LOAD_S  # for all: those that hang do not add up
-        for file, pool in started:
+        for file, before, pool in started:
             changed |= self._finish(file, pool, deadline)
+            after = dict(file.seen or ())
+            if any(after.get(path, look) != look for path, look in before):
+                file.seen = None  # edited while it was read: what was loaded may be neither version
         return changed
 
     def _start(self, file: _File) -> FunctionPool | Diagnostic:
@@ -257,7 +260,7 @@ class Registry:
     # -- following ----------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        seen = applied = self._whole_look()
+        seen, applied = self._whole_look(), None  # what changed since it was loaded is to be noticed too
         while not self._stop.wait(LOOK_S):
             try:
                 now = self._whole_look()

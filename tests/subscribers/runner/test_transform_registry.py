@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ class World:
         self.folder = folder
         self.units: list[HandlerUnit] = []
         self.opened: list[StubPool] = []
+        self.during_load: Callable[[], None] | None = None
         environ = {"PRXBUS_CONFIG_DIR": str(folder / "config")}
         self.registry = Registry(
             environ,
@@ -82,6 +84,9 @@ class World:
             raise LoadFailed("no room")
         error = ["syntax_error", unit.path, 1, "bad", None] if "broken" in words else None
         self.opened.append(StubPool([] if error else words, [unit.path], error))
+        during, self.during_load = self.during_load, None
+        if during is not None:
+            during()
         return self.opened[-1]
 
     def closed(self, name: str) -> list[bool]:
@@ -142,6 +147,18 @@ def test_what_looks_the_same_is_not_loaded_again(tmp_path: Path) -> None:
     world.load(again=True)
     assert (world.closed("a.py"), world.closed("b.py")) == ([True, False], [True, True, False])
     assert all(pool.warm == 1 for pool in world.opened)
+
+
+def test_a_file_that_is_edited_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    """What changed between the start of a load and its end is not taken for seen."""
+    world = World(tmp_path)
+    world.file("a.py", "f")
+    world.during_load = lambda: world.file("a.py", "g longer")
+    assert world.load() == ["a.py:f"]
+    assert world.load() == ["a.py:g", "a.py:longer"]
+    opened = len(world.opened)
+    world.load()
+    assert len(world.opened) == opened
 
 
 def test_a_broken_file_leaves_the_last_good_one_in_force(tmp_path: Path) -> None:
