@@ -102,8 +102,9 @@ class Decider(Closing):
     ``priority``: its place among the deciders of an ask, the lower the earlier. ``failure`` says what its
     silence means: ``"open"`` no opinion, ``"closed"`` a denial; one that fails closed and dies is a denial
     until it is back. ``wait``: seconds to wait for a bus. ``report`` adds to the counters in its status.
-    ``gather``: answers leave together at the next :meth:`batch` or :meth:`flush`, which is cheaper where many
-    asks come at once; who may be busy in between calls :meth:`flush` within milliseconds.
+    ``gather``: answers that the receiving thread gives leave together at the next :meth:`batch` or
+    :meth:`flush`, which is cheaper where many asks come at once; who may be busy in between sees to a
+    :meth:`flush` within milliseconds.
 
     Raises :class:`TopicError` and :class:`LimitExceeded` for what can never work, :class:`BusUnreachable`
     and :class:`RequestRefused`. Once the constructor has returned, it is asked.
@@ -139,6 +140,7 @@ class Decider(Closing):
         self._report = report
         self._gather = gather
         self._outbox: list[bytes] = []
+        self._receiver = 0
         self._counts = dict.fromkeys(("asked", "answered", "failed", "cancelled", "too_late", "refused"), 0)
         self._waiting: dict[int, Ask] = {}
         self._refused: Refused | None = None
@@ -183,6 +185,7 @@ class Decider(Closing):
         deadline = None if timeout is None else time.monotonic() + timeout
         if self._outbox:
             self.flush()
+        self._receiver = threading.get_ident()
         with self._lock:
             self._inside = True
             try:
@@ -268,7 +271,8 @@ class Decider(Closing):
                 return False
             self._counts["answered" if error is None else "failed"] += 1
             self._outbox.append(encode_message("answer", ask._token, answers=content, error=error))
-            if not self._gather or len(self._outbox) >= TOGETHER or len(content) > SMALL_BYTES:
+            alone = not self._gather or threading.get_ident() != self._receiver
+            if alone or len(self._outbox) >= TOGETHER or len(content) > SMALL_BYTES:
                 self.flush()
         return True
 

@@ -542,3 +542,39 @@ def test_a_decision_is_plain_data(bus: str) -> None:
     )
     assert shown == {"verdict": "deny", "by": "guard", "reason": "not here"}
     assert decision.heard[0].elapsed_s > 0
+
+
+def test_gathered_answers_leave_at_the_next_batch_and_others_at_once(bus: str) -> None:
+    """The receiving thread's answers wait for its next look or a flush, those of other threads do not."""
+    taken: list[Ask] = []
+    heard: list[Any] = []
+    with agent(bus) as agents, Decider([TOPIC], name="d", runtime_dir=bus, gather=True) as asks:
+
+        def ask() -> None:
+            heard.append(agents.ask(TOPIC, CALL, timeout=60.0))
+
+        def another(answer: Callable[[Ask], object]) -> None:
+            """One ask more, answered as told."""
+            thread = threading.Thread(target=ask)
+            thread.start()
+            taken.clear()
+            until(lambda: gain(taken, asks.batch(timeout=1.0)), "the ask")
+            answer(taken[0])
+            thread.join(30)
+
+        def elsewhere(each: Ask) -> None:
+            thread = threading.Thread(target=each.reply, args=([Answer("d", "allow")],))
+            thread.start()
+            thread.join(30)
+
+        def here(each: Ask) -> None:
+            each.reply([Answer("d", "deny")])
+            asks.flush()
+
+        def later(each: Ask) -> None:
+            each.reply([Answer("d", "ask")])
+            asks.batch(timeout=0.1)
+
+        for answer in (elsewhere, here, later):
+            another(answer)
+    assert [decision.verdict for decision in heard] == ["allow", "deny", "ask"]
