@@ -33,11 +33,20 @@ class Task(Protocol):
 
 
 class Lane:
-    """One connection. ``receive`` waits a while and gives what there is to do, in order."""
+    """One connection. ``receive`` waits a while and gives what there is to do, in order.
 
-    def __init__(self, receive: Callable[[], Iterable[Task]], threads: Threads) -> None:
+    ``flush`` sends what was gathered since the last look; it is called when the next look may be late.
+    """
+
+    def __init__(
+        self,
+        receive: Callable[[], Iterable[Task]],
+        threads: Threads,
+        flush: Callable[[], object] | None = None,
+    ) -> None:
         self._receive = receive
         self._threads = threads
+        self._flush = flush
         self._pending: deque[Task] = deque()
         self._lock = threading.Lock()
         self._turn = object()
@@ -93,6 +102,8 @@ class Lane:
 
     def _call_lasts(self, turn: object) -> None:
         """Have somebody else go on: with the connection if this was its thread, else with what is pending."""
+        if self._flush is not None:
+            self._flush()
         with self._lock:
             if turn is self._turn:
                 self._lead()

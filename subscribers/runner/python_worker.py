@@ -102,7 +102,7 @@ class Worker:
         self._deciders = self._open_deciders()
         self._lanes = [Lane(self._take_events, self._threads)]
         for failure, decider in self._deciders.items():
-            self._lanes.append(Lane(self._taking(failure, decider), self._threads))
+            self._lanes.append(Lane(self._taking(failure, decider), self._threads, decider.flush))
 
     def run(self) -> None:
         """Serve until told to end."""
@@ -153,6 +153,7 @@ class Worker:
                 priority=min(each.priority for each in group),
                 failure=failure,
                 wait=BUS_SECONDS,
+                gather=True,
                 runtime_dir=self._options.runtime_dir,
             )
         return found

@@ -88,6 +88,23 @@ def test_a_task_that_lasts_holds_nothing_up(threads: Threads) -> None:
     assert connection.most == 1
 
 
+def test_what_was_gathered_does_not_wait_for_a_task_that_lasts(threads: Threads) -> None:
+    """As soon as a task is known to last, what the ones before it left behind is sent."""
+    connection, flushed, go = Connection(), threading.Event(), threading.Event()
+    lane = Lane(connection.receive, threads, flushed.set)
+
+    def lasts(on_long: Callable[[], None], /) -> None:
+        assert not flushed.is_set()
+        on_long()
+        assert go.wait(DEADLINE_S)
+
+    lane.start()
+    connection.items.put([lasts])
+    assert flushed.wait(DEADLINE_S)
+    assert lane.stop(DEADLINE_S)
+    go.set()
+
+
 def test_a_thread_out_of_turn_that_lasts_leaves_the_rest_to_another(threads: Threads) -> None:
     """Tasks that were received are begun by somebody, whatever becomes of the thread that took them."""
     connection = Connection()
