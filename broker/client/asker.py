@@ -144,7 +144,7 @@ class Asker:
                     if slice_ms == MOMENT_MS:
                         meanwhile()
                         slice_ms = SLICE_MS
-                    self._check(epoch)
+                    epoch = self._check(epoch)
                     continue
                 except DecodeError:
                     continue
@@ -171,11 +171,13 @@ class Asker:
                 lane.socket.close()
             self._idle.clear()
 
-    def _check(self, epoch: bytes | None) -> None:
+    def _check(self, epoch: bytes | None) -> bytes | None:
+        """The broker's epoch, if it is still the one of the ask; None was not known yet."""
         if self._closed:
             raise ClosedError("closed while an ask was under way")
-        if self.epoch != epoch:
+        if epoch is not None and self.epoch != epoch:
             raise BusUnreachable("the broker ended while the ask was under way; ask again")
+        return self.epoch
 
 
 def _absent() -> BusUnreachable:

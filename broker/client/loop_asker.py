@@ -148,7 +148,9 @@ class LoopAsker:
             if not future.done():
                 late = RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
                 future.set_exception(late)
-        if self._asker.epoch != self._epoch:
+        if self._epoch is None:  # not welcomed yet when the first ask went
+            self._epoch = self._asker.epoch
+        elif self._asker.epoch != self._epoch:
             self._fail(BusUnreachable("the broker ended while the ask was under way; ask again"))
         if self._waiting:
             self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
