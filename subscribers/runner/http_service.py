@@ -25,10 +25,9 @@ import orjson
 import platformdirs
 import uvicorn
 
-from broker.lifeline import hold
-from broker.logs import configure, get_logger
+from broker.logs import get_logger
 from broker.places import runtime_directory
-from broker.protocol.errors import BusError, BusUnreachable, RuntimeDirError
+from broker.protocol.errors import BusError, BusUnreachable
 from broker.version import __version__
 
 from ..http.access import Gate
@@ -45,15 +44,16 @@ from ..http.token_file import TokenRefused, find_token
 from ..runtimes.sandbox import Limits
 from ..sources.hook_store import FileRefused, HookStore, StoreBusy, StoreUnusable
 from ..sources.watch import FileWatcher
-from .enclosure import NONE
+from . import service
+from .service import BUS_SECONDS
 from .trial import TrialRunner
 
 NAME: Final = "http"
+REFUSED: Final = 4
+"""Exit code when the port or the token cannot be had."""
+
 HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 16_831
-
-BUS_SECONDS: Final = 30.0
-"""How long the process waits for a bus at its start."""
 
 END_SECONDS: Final = 2
 """How long requests under way may take after SIGTERM."""
@@ -246,35 +246,21 @@ def _look_failed(store: HookStore, error: Exception) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 4: refused, 1: failed)."""
-    parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.http_service")
+    parser = service.parser("http_service")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
     parser.add_argument("--workspace")
-    parser.add_argument("--runtime-dir")
     parser.add_argument("--state-dir", help="where ids of hand-written hooks are kept")
     parser.add_argument("--streams", type=int, default=CLIENTS, help="event streams at a time")
-    parser.add_argument("--sandbox", default=NONE)
-    parser.add_argument("--sandbox-memory-bytes", type=int, default=2**32)
-    parser.add_argument("--sandbox-processes", type=int, default=256)
-    parser.add_argument("--sandbox-file-bytes", type=int, default=2**30)
-    parser.add_argument("--log-level", default="info")
-    parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
+    service.add_sandbox(parser)
     options = parser.parse_args(argv)
-    configure(options.log_level)
     threading.current_thread().name = NAME
-    if options.lifeline:
-        hold()
-    try:
-        HttpService(options).run()
-    except BusUnreachable as error:
-        log.error(str(error))
-        return 3
-    except (PortTaken, TokenRefused) as error:
-        log.error(str(error))
-        return 4
-    except (RuntimeDirError, BusError, OSError) as error:
-        log.error(str(error))
-        return 1
-    return 0
+    refusals: dict[type[Exception], int] = {
+        PortTaken: REFUSED,
+        TokenRefused: REFUSED,
+        BusUnreachable: service.NO_BUS,
+        BusError: service.FAILED,
+    }
+    return service.run(options, lambda: HttpService(options).run(), log, refusals)
 
 
 if __name__ == "__main__":

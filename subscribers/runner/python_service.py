@@ -23,26 +23,21 @@ from typing import Any, Final
 import orjson
 
 from broker.client import Publisher
-from broker.lifeline import hold
-from broker.logs import configure, get_logger
-from broker.protocol.errors import BusUnreachable, RuntimeDirError, shown
+from broker.logs import get_logger
+from broker.protocol.errors import shown
 
 from ..hooks.diagnostics import Diagnostic
 from ..sources.handlers import HandlerUnit, first_file
 from ..sources.handlers_watch import HandlersWatch
+from . import service
 from .python_dispatch import Limits
 from .python_process import WorkerProcess, ended_how
 from .python_reports import DIALECT
 from .python_unit import Unit
 from .reports import DEAD_LETTER_TOPIC, RUN_TOPIC, dead_letter
+from .service import BUS_SECONDS
 
 NAME: Final = "python"
-BUS_SECONDS: Final = 30.0
-"""How long the process waits for a bus at its start."""
-
-DRAIN_SECONDS: Final = 5.0
-"""How long calls may go on after SIGTERM."""
-
 FIRST_SECONDS: Final = 20.0
 """How long the first loads may take before the process says that it is ready without them."""
 
@@ -282,32 +277,18 @@ def _worker_options(options: argparse.Namespace) -> tuple[str, ...]:
 def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
     limits = Limits()
-    parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.python_service")
+    parser = service.parser("python_service")
     parser.add_argument("--workspace")
     parser.add_argument("--handlers", action="append", default=[], metavar="PATH", help="a file or a folder")
     parser.add_argument("--installed", action="store_true", help="load those of installed packages, too")
-    parser.add_argument("--runtime-dir")
     parser.add_argument("--calls", type=int, default=limits.total, help="calls at once in a file")
     parser.add_argument("--calls-per-handler", type=int, default=limits.per_handler)
     parser.add_argument("--queue", type=int, default=limits.queue, help="calls that may wait in a file")
-    parser.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
-    parser.add_argument("--log-level", default="info")
-    parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
+    service.add_drain(parser)
     options = parser.parse_args(argv)
     if options.workspace is not None:
         options.workspace = os.path.abspath(options.workspace)
-    configure(options.log_level)
-    if options.lifeline:
-        hold()
-    try:
-        PythonService(options).run()
-    except BusUnreachable as error:
-        log.error(str(error))
-        return 3
-    except (RuntimeDirError, OSError) as error:
-        log.error(str(error))
-        return 1
-    return 0
+    return service.run(options, lambda: PythonService(options).run(), log)
 
 
 if __name__ == "__main__":

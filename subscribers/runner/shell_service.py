@@ -25,9 +25,8 @@ from typing import Any, Final
 import orjson
 
 from broker.client import Publisher, Subscriber
-from broker.lifeline import hold
-from broker.logs import configure, get_logger
-from broker.protocol.errors import BusError, BusUnreachable, RuntimeDirError, shown
+from broker.logs import get_logger
+from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 from broker.protocol.projections import native_event
 from broker.protocol.topics import LIFECYCLE
@@ -43,23 +42,16 @@ from ..runtimes.sandbox import Limits
 from ..runtimes.spawn import seal
 from ..sources.librefang_hooks import HomeHooks
 from ..sources.workspace_hooks import WorkspaceHooks
+from . import service
 from .dispatch import Dispatcher
 from .enclosure import NONE
 from .reports import DEAD_LETTER_TOPIC
+from .service import BUS_SECONDS, TURN_SECONDS
 from .shell_source import HookSet, ShellSource, enclosing, tell_scan, tell_state
 
 NAME: Final = "shell"
-BUS_SECONDS: Final = 30.0
-"""How long the process waits for a bus at its start."""
-
-DRAIN_SECONDS: Final = 5.0
-"""How long runs under way may go on after SIGTERM."""
-
 LOGGED_CHARACTERS: Final = 300
 """Characters of an error, or the last ones of a failed run's stderr, in the log; the report has more."""
-
-TURN_SECONDS: Final = 0.25
-"""Longest wait for events before signals are looked at."""
 
 log = get_logger("subscribers.shell")
 
@@ -217,37 +209,20 @@ def _absolute(workspace: str) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
-    parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.shell_service")
+    parser = service.parser("shell_service")
     parser.add_argument("--workspace", help="run the hooks of this directory (hooks.json)")
     parser.add_argument("--librefang-home", help="run the hooks below this home (hooks/*/HOOK.yaml)")
     parser.add_argument("--librefang-reload", choices=("sighup", "watch"), default="sighup")
-    parser.add_argument("--runtime-dir")
     parser.add_argument("--runs", type=int, default=TOTAL, help="runs at once")
     parser.add_argument("--runs-per-hook", type=int, default=PER_HOOK, help="runs at once of one hook")
     parser.add_argument("--queue", type=int, default=QUEUE, help="runs that may wait")
-    parser.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
-    parser.add_argument("--sandbox", choices=(NONE, "bubblewrap"), default=NONE)
-    parser.add_argument("--sandbox-memory-bytes", type=int, default=2**32)
-    parser.add_argument("--sandbox-processes", type=int, default=256)
-    parser.add_argument("--sandbox-file-bytes", type=int, default=2**30)
-    parser.add_argument("--log-level", default="info")
-    parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
+    service.add_drain(parser)
+    service.add_sandbox(parser)
     options = parser.parse_args(argv)
-    configure(options.log_level)
-    seal()
     if options.workspace is None and options.librefang_home is None:
         parser.error("name a source of hooks: --workspace, --librefang-home, or both")
-    if options.lifeline:
-        hold()
-    try:
-        ShellService(options, adopts=become_subreaper()).run()
-    except BusUnreachable as error:
-        log.error(str(error))
-        return 3
-    except (RuntimeDirError, OSError) as error:
-        log.error(str(error))
-        return 1
-    return 0
+    seal()
+    return service.run(options, lambda: ShellService(options, adopts=become_subreaper()).run(), log)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,8 @@ import orjson
 
 from broker.client import Decider, Publisher
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
-from broker.lifeline import hold
-from broker.logs import configure, get_logger
-from broker.protocol.errors import BusUnreachable, RuntimeDirError, shown
+from broker.logs import get_logger
+from broker.protocol.errors import shown
 from broker.protocol.events import Event
 from broker.protocol.topics import LIFECYCLE
 
@@ -43,7 +42,9 @@ from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
 from ..runtimes.spawn import StartFailed, seal
 from ..runtimes.transform_pool import FunctionPool, LoadFailed
 from ..sources.handlers import HandlerUnit, entry_points, find
+from . import service
 from .enclosure import NONE, open_sandbox
+from .service import BUS_SECONDS, TURN_SECONDS
 from .transform_asks import Asks
 from .transform_registry import Registry
 from .transform_steps import CommandStep, Step, command_handler
@@ -51,17 +52,8 @@ from .transform_steps import CommandStep, Step, command_handler
 NAME: Final = "transform"
 TOPIC: Final = f"{LIFECYCLE}{transform_command.EVENT}"
 
-BUS_SECONDS: Final = 30.0
-"""How long the process waits for a bus at its start."""
-
-DRAIN_SECONDS: Final = 5.0
-"""How long handlers under way may go on after SIGTERM."""
-
 HOLD_SECONDS: Final = 1.0
 """How long the broker may take to cease asking."""
-
-TURN_SECONDS: Final = 0.25
-"""Longest wait for asks before signals are looked at."""
 
 ERROR_CHARACTERS: Final = 300
 
@@ -224,36 +216,19 @@ class TransformService:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
-    parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.transform_service")
+    parser = service.parser("transform_service")
     parser.add_argument("--workspace")
     parser.add_argument("--handlers", action="append", default=[], help="a file or folder of handlers")
     parser.add_argument("--installed", action="store_true", help="also the handlers of installed packages")
     parser.add_argument("--tables-only", action="store_true", help="no functions, whatever files there are")
-    parser.add_argument("--runtime-dir")
     parser.add_argument("--runs", type=int, default=TOTAL, help="asks at once")
     parser.add_argument("--runs-per-hook", type=int, default=PER_HOOK, help="asks at once of one session")
     parser.add_argument("--queue", type=int, default=QUEUE, help="asks that may wait; beyond it they fail")
-    parser.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
-    parser.add_argument("--sandbox", choices=(NONE, "bubblewrap"), default=NONE, help="what encloses a run")
-    parser.add_argument("--sandbox-memory-bytes", type=int, default=2**32)
-    parser.add_argument("--sandbox-processes", type=int, default=256, help="of one run")
-    parser.add_argument("--sandbox-file-bytes", type=int, default=2**30, help="of each file")
-    parser.add_argument("--log-level", default="info")
-    parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
+    service.add_drain(parser)
+    service.add_sandbox(parser)
     options = parser.parse_args(argv)
-    configure(options.log_level)
-    if options.lifeline:
-        hold()
     seal()
-    try:
-        TransformService(options, adopts=become_subreaper()).run()
-    except BusUnreachable as error:
-        log.error(str(error))
-        return 3
-    except (RuntimeDirError, OSError) as error:
-        log.error(str(error))
-        return 1
-    return 0
+    return service.run(options, lambda: TransformService(options, adopts=become_subreaper()).run(), log)
 
 
 if __name__ == "__main__":

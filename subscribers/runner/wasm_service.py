@@ -21,9 +21,8 @@ from typing import Any, Final
 import orjson
 
 from broker.client import Publisher, Subscriber
-from broker.lifeline import hold
-from broker.logs import configure, get_logger
-from broker.protocol.errors import BusError, BusUnreachable, RuntimeDirError, shown
+from broker.logs import get_logger
+from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 from broker.protocol.topics import LIFECYCLE
 
@@ -31,19 +30,15 @@ from ..hooks.diagnostics import Diagnostic
 from ..runtimes.deadlines import Deadlines
 from ..runtimes.wasm_engine import prepare_cache
 from ..sources.plugins_workspace import PluginSet, WorkspacePlugins
+from . import service
 from .reports import DEAD_LETTER_TOPIC
+from .service import BUS_SECONDS, TURN_SECONDS
 from .wasm_dispatch import PluginDispatcher
 from .wasm_host import Bus
 from .wasm_loader import LEVELS, Loader, Policy
 from .wasm_subscriptions import Subscriptions
 
 NAME: Final = "wasm"
-BUS_SECONDS: Final = 30.0
-"""How long the process waits for a bus at its start."""
-
-DRAIN_SECONDS: Final = 5.0
-"""How long calls may go on after SIGTERM."""
-
 END_SECONDS: Final = 2.0
 """How long a call may take to end when it is interrupted."""
 
@@ -58,9 +53,6 @@ KV_STORAGE_MB: Final = 64
 
 LOGGED_CHARACTERS: Final = 300
 """Characters of an error in the log; the report has more."""
-
-TURN_SECONDS: Final = 0.25
-"""Longest wait for events before signals are looked at."""
 
 log = get_logger("subscribers.wasm")
 
@@ -214,11 +206,10 @@ def _log(diagnostic: Diagnostic) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
-    parser = argparse.ArgumentParser(prog="python -P -m subscribers.runner.wasm_service")
+    parser = service.parser("wasm_service")
     parser.add_argument("--workspace", required=True)
-    parser.add_argument("--runtime-dir")
     parser.add_argument("--queue", type=int, default=QUEUE, help="events that may wait for one plugin")
-    parser.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
+    service.add_drain(parser)
     parser.add_argument("--memory-mb", type=int, default=MEMORY_MB, help="most that a manifest may ask for")
     parser.add_argument(
         "--kv-storage-mb", type=int, default=KV_STORAGE_MB, help="most that a manifest may ask for"
@@ -226,26 +217,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--allow", choices=LEVELS, default=LEVELS[0], help="what of WASI may be granted")
     parser.add_argument("--cache-dir", help="where compiled code is kept")
     parser.add_argument("--state-dir", help="where plugins' keys are kept")
-    parser.add_argument("--log-level", default="info")
-    parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
     options = parser.parse_args(argv)
-    configure(options.log_level)
-    if options.lifeline:
-        hold()
-    try:
-        has_ended = WasmService(options).run()
-    except BusUnreachable as error:
-        log.error(str(error))
-        return 3
-    except (RuntimeDirError, OSError) as error:
-        log.error(str(error))
-        return 1
-    if not has_ended:
+    return service.run(options, lambda: _serve(options), log)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    if not WasmService(options).run():
         # A thread is still in a plugin, or compiles one: to unwind it would end the process with SIGABRT.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
-    return 0
 
 
 if __name__ == "__main__":

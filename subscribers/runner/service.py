@@ -1,0 +1,78 @@
+"""What every subscriber process has in common: common options, its log, its lifeline and its exit code.
+
+    parser = service.parser(__name__)          python -P -m subscribers.runner.shell_service
+    return service.run(options, lambda: ShellService(options).run(), log)
+
+Refuses to know what a process serves.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from broker.lifeline import hold
+from broker.logs import configure
+from broker.protocol.errors import BusUnreachable, RuntimeDirError
+
+from .enclosure import NONE
+
+BUS_SECONDS: Final = 30.0
+"""How long a process waits for a bus at its start."""
+
+DRAIN_SECONDS: Final = 5.0
+"""How long what is under way may go on after SIGTERM."""
+
+TURN_SECONDS: Final = 0.25
+"""Longest wait for the bus before signals are looked at."""
+
+DONE: Final = 0
+FAILED: Final = 1
+NO_BUS: Final = 3
+
+
+def parser(module: str) -> argparse.ArgumentParser:
+    """A parser for ``python -P -m subscribers.runner.<module>`` with the options of every process."""
+    made = argparse.ArgumentParser(prog=f"python -P -m subscribers.runner.{module}")
+    made.add_argument("--runtime-dir")
+    made.add_argument("--log-level", default="info")
+    made.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
+    return made
+
+
+def add_drain(to: argparse.ArgumentParser) -> None:
+    """The option of a process that lets work end."""
+    to.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
+
+
+def add_sandbox(to: argparse.ArgumentParser) -> None:
+    """The options of a process that may enclose what it runs."""
+    to.add_argument("--sandbox", choices=(NONE, "bubblewrap"), default=NONE, help="what encloses a run")
+    to.add_argument("--sandbox-memory-bytes", type=int, default=2**32)
+    to.add_argument("--sandbox-processes", type=int, default=256, help="of one run")
+    to.add_argument("--sandbox-file-bytes", type=int, default=2**30, help="of each file")
+
+
+def run(
+    options: argparse.Namespace,
+    serve: Callable[[], Any],
+    log: Any,
+    refusals: Mapping[type[Exception], int] | None = None,
+) -> int:
+    """Serve; the exit code: 0, 3 without a bus, 1 failed, and what ``refusals`` say of further errors.
+
+    The first kind that an error is of counts, those of ``refusals`` before the others. ``log`` is told why.
+    """
+    configure(options.log_level)
+    if options.lifeline:
+        hold()
+    known: dict[type[Exception], int] = {**(refusals or {})}
+    known |= {BusUnreachable: NO_BUS, RuntimeDirError: FAILED, OSError: FAILED}
+    expected = tuple(known)
+    try:
+        serve()
+    except expected as error:
+        log.error(str(error))
+        return next(code for kind, code in known.items() if isinstance(error, kind))
+    return DONE
