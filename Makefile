@@ -4,8 +4,9 @@ VENV := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python -P
 CODE := $(wildcard broker subscribers tests benchmarks examples)
 SCRIPTS := $(wildcard .ci/*.py)
-# Worker processes for the tests, and arguments for what a target runs: make test JOBS=4 ARGS="-k topics"
-JOBS ?= auto
+# Worker processes for the tests, and arguments for what a target runs: make test JOBS=4 ARGS="-k topics". Two for
+# each core: the tests of processes wait for them most of their time.
+JOBS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 1))))
 ARGS ?=
 
 # The pages that the conformance tests read may be given relative to here; tests run from other directories too.
