@@ -7,12 +7,13 @@ no word; what the word means is :mod:`broker.client.core.asking`'s.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import zmq
 
@@ -39,6 +40,19 @@ MOMENT_MS: Final = 2
 
 LANES: Final = 256
 """Asks of one client at a time, each in a thread of its own."""
+
+
+class Broker(NamedTuple):
+    """One broker, as a client can tell: its ``epoch`` (None: not welcomed yet) and its ``socket`` file."""
+
+    epoch: bytes | None
+    socket: tuple[int, int] | None
+
+    def replaces(self, before: Broker) -> bool:
+        """Whether this is another one than was there ``before``."""
+        if self.socket != before.socket:
+            return True
+        return before.epoch is not None and self.epoch != before.epoch
 
 
 class Lane:
@@ -77,6 +91,7 @@ class Asker:
 
     def __init__(self, endpoint: str, key: bytes, session: ControlSession) -> None:
         self._endpoint = endpoint
+        self._path = endpoint.removeprefix("ipc://")
         self._key = key
         self._session = session
         self._idle: list[Lane] = []
@@ -114,9 +129,13 @@ class Asker:
             lane.connected = True
 
     @property
-    def epoch(self) -> bytes | None:
-        """Which broker is there."""
-        return self._session.epoch
+    def broker(self) -> Broker:
+        """Which broker is there: a new one makes its socket anew before anybody has been welcomed by it."""
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return Broker(self._session.epoch, None)
+        return Broker(self._session.epoch, (status.st_ino, status.st_ctime_ns))
 
     @property
     def many(self) -> bool:
@@ -130,7 +149,7 @@ class Asker:
         Raises :class:`RequestRefused`, :class:`RequestTimeout` when the broker says nothing at all and
         :class:`BusUnreachable` when it was replaced meanwhile.
         """
-        epoch = self.epoch
+        broker = self.broker
         last = deadline + GRACE_SECONDS
         slice_ms = MOMENT_MS
         try:
@@ -144,7 +163,7 @@ class Asker:
                     if slice_ms == MOMENT_MS:
                         meanwhile()
                         slice_ms = SLICE_MS
-                    epoch = self._check(epoch)
+                    broker = self._check(broker)
                     continue
                 except DecodeError:
                     continue
@@ -171,13 +190,14 @@ class Asker:
                 lane.socket.close()
             self._idle.clear()
 
-    def _check(self, epoch: bytes | None) -> bytes | None:
-        """The broker's epoch, if it is still the one of the ask; None was not known yet."""
+    def _check(self, broker: Broker) -> Broker:
+        """The broker that is there now, if it can be the one of the ask."""
         if self._closed:
             raise ClosedError("closed while an ask was under way")
-        if epoch is not None and self.epoch != epoch:
+        now = self.broker
+        if now.replaces(broker):
             raise BusUnreachable("the broker ended while the ask was under way; ask again")
-        return self.epoch
+        return now
 
 
 def _absent() -> BusUnreachable:

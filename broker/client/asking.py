@@ -94,7 +94,7 @@ class Asking:
             self._flush_copy()
             self._asker.put(lane)
             self.settle(question)
-        return question.decide(read_heard(rows, self._spool.load), revalidate)
+        return question.decide(read_heard(rows, self.load), revalidate)
 
     # -- for asks -----------------------------------------------------------------------------
 
@@ -104,8 +104,11 @@ class Asking:
         return self._asker
 
     def load(self, claim: Claim) -> bytes:
-        """What lies in the spool for ``claim``."""
-        return self._spool.load(claim)
+        """An answer that lies in the spool; nobody else reads it, so it is removed."""
+        try:
+            return self._spool.load(claim)
+        finally:
+            self._spool.remove(claim)
 
     def introduce(self) -> None:
         """Say (again) who we are to whichever broker is there."""

@@ -45,7 +45,7 @@ class LoopAsker:
         self._asker = asker
         self._lane: Lane = asker.take()
         self._waiting: dict[int, tuple[asyncio.Future[list[Any]], float]] = {}
-        self._epoch = asker.epoch
+        self._broker = asker.broker
         self._connecting = asyncio.Lock()
         self._looking: asyncio.TimerHandle | None = None
         self._turning = False
@@ -68,7 +68,7 @@ class LoopAsker:
     def send(self, request: int, data: bytes, deadline: float) -> asyncio.Future[list[Any]]:
         """Send an ask; the future of what is heard. Raises :class:`BusUnreachable`."""
         if not self._waiting:
-            self._epoch = self._asker.epoch
+            self._broker = self._asker.broker
         self._outbox.append(data)
         if len(self._outbox) >= TOGETHER:
             self._flush()
@@ -148,9 +148,8 @@ class LoopAsker:
             if not future.done():
                 late = RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
                 future.set_exception(late)
-        if self._epoch is None:  # not welcomed yet when the first ask went
-            self._epoch = self._asker.epoch
-        elif self._asker.epoch != self._epoch:
+        before, self._broker = self._broker, self._asker.broker
+        if self._broker.replaces(before):
             self._fail(BusUnreachable("the broker ended while the ask was under way; ask again"))
         if self._waiting:
             self._looking = self._loop.call_later(LOOK_SECONDS, self._look)

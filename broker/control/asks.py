@@ -12,6 +12,7 @@ monotonic clock.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -32,6 +33,14 @@ class Decider(NamedTuple):
     priority: int
     failure: Failure
     lane: bytes
+
+
+class ClosedDecider(NamedTuple):
+    """A decider whose silence is a denial, as it is written down for the next broker."""
+
+    name: str
+    priority: int
+    patterns: tuple[str, ...]
 
 
 class _Ask:
@@ -62,8 +71,9 @@ class _Asked(NamedTuple):
 class Asks:
     """The asks of one broker.
 
-    ``counts``: ``asked``, ``answered``, ``cancelled``, ``late`` (answers that nobody waited for), and of
-    single deciders ``timeout``, ``died``, ``left``, ``unreachable``, ``failed``.
+    ``changes`` counts how often the deciders have changed. ``counts``: ``asked``, ``answered``,
+    ``cancelled``, ``late`` (answers that nobody waited for), and of single deciders ``timeout``, ``died``,
+    ``left``, ``unreachable``, ``failed``.
     """
 
     def __init__(self, limit: int = ASKS) -> None:
@@ -75,6 +85,7 @@ class Asks:
         self._deciders: dict[bytes, Decider] = {}
         self._remembered: dict[str, bytes] = {}  # name -> key, the longest remembered first
         self._patterns: dict[bytes, tuple[str, ...]] = {}
+        self.changes = 0
         self._up: dict[bytes, None] = {}  # keys of deciders whose lane is connected
         self._found: dict[bytes, tuple[tuple[bytes, Decider], ...]] = {}  # by topic, as it stands in a key
         self._tokens = count(1)
@@ -141,6 +152,20 @@ class Asks:
     def remembered(self) -> tuple[str, ...]:
         """Names of deciders that fail closed and died: what matches them is denied until they are back."""
         return tuple(self._remembered)
+
+    @property
+    def closed(self) -> list[ClosedDecider]:
+        """Those that fail closed, here or remembered; idle ones are left out."""
+        return [
+            ClosedDecider(decider.name, decider.priority, self._patterns[key])
+            for key, decider in self._deciders.items()
+            if decider.failure == "closed" and self._patterns[key]
+        ]
+
+    def miss(self, deciders: Iterable[ClosedDecider]) -> None:
+        """A broker before has died with these: they are missed until they are back."""
+        for name, priority, patterns in deciders:
+            self._remember(Decider(name, priority, "closed", b""), patterns)
 
     # -- asks -------------------------------------------------------------------------------
 
@@ -233,11 +258,13 @@ class Asks:
 
     def _put(self, key: bytes, decider: Decider, patterns: tuple[str, ...]) -> None:
         self._interests.drop(key)
+        self.changes += 1
         self._deciders[key] = decider
         self._patterns[key] = patterns
         self._found.clear()
 
     def _drop(self, key: bytes) -> None:
+        self.changes += 1
         del self._deciders[key]
         del self._patterns[key]
         self._interests.drop(key)

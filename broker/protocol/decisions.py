@@ -40,7 +40,15 @@ _STRICTNESS: Final[Mapping[str, int]] = {verdict: index for index, verdict in en
 _NO_INPUT: Final[Mapping[str, Any]] = MappingProxyType({})
 _NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 
-NOTHING: Final = object()
+
+class _Nothing:
+    """The one object that stands for no value at all."""
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Final = _Nothing()
 """Stands for an output that nobody replaced; None is a value like any other."""
 
 

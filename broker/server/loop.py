@@ -20,6 +20,7 @@ from ..places import Endpoints
 from ..protocol.control import KEY_BYTES, encode_together
 from ..protocol.errors import DecodeError
 from ..protocol.limits import CONTROL_BYTES, CONTROL_HWM
+from .closed import ClosedDeciders
 from .dataplane import DataPlane
 from .internal import InternalClient
 from .processes import ProcessWatch
@@ -31,6 +32,9 @@ MESSAGES_AT_ONCE: Final = 500
 
 UNREAD: Final = 256
 """Control messages of one peer that wait to be handled: 256 MB of the largest. Then that peer waits."""
+
+WRITE_SECONDS: Final = 0.1
+"""Shortest pause between two writings of the deciders that fail closed."""
 
 TOGETHER: Final = 16
 """Control messages whose answers on lanes wait for each other; with more all would wait for all."""
@@ -77,6 +81,7 @@ class ControlLoop:
         signals: int,
         stopping: frozenset[int],
         inspect: Callable[[], str | None],
+        closed: ClosedDeciders,
     ) -> None:
         self._endpoints = endpoints
         self._plane = plane
@@ -85,6 +90,9 @@ class ControlLoop:
         self._signals = signals
         self._stopping = stopping
         self._inspect = inspect
+        self._closed = closed
+        self._written = plane.asks.changes
+        self._next_write = 0.0
         self._client = InternalClient(context, endpoints)
         self._router = control_socket(context)
         self._receive = super(zmq.Socket, self._router).recv
@@ -126,12 +134,14 @@ class ControlLoop:
             self._wait(max(0.0, self._next_turn() - time.monotonic()))
             now = time.monotonic()
             self._perform(self._plane.due(now))
+            self._write_closed(now)
             if now >= self._next_tick:
                 self._next_tick = now + TICK_SECONDS
                 self._tick(now)
 
     def drain(self) -> None:
         """Ask publishers to hold; wait until nothing comes in any more, 2 s at most or until asked again."""
+        self._closed.remove()
         self._perform(self._plane.hold())
         began = moved = time.monotonic()
         before = None
@@ -180,6 +190,14 @@ class ControlLoop:
             if totals is not None:
                 totals = self._client.without_canaries(totals)
                 self._perform(self._plane.measured(totals, time.monotonic()))
+
+    def _write_closed(self, now: float) -> None:
+        """Keep the deciders that fail closed on disk: the next broker is to miss those that are not back."""
+        changes = self._plane.asks.changes
+        if changes != self._written and now >= self._next_write:
+            self._written = changes
+            self._next_write = now + WRITE_SECONDS
+            self._closed.write(self._plane.asks.closed)
 
     def _next_turn(self) -> float:
         due = self._plane.next_due

@@ -22,6 +22,7 @@ from ..control.plane import ControlPlane
 from ..places import Endpoints, check_directory, endpoints
 from ..protocol import limits
 from ..version import __version__
+from .closed import ClosedDeciders
 from .dataplane import SETTLE_SECONDS, DataPlane
 from .descriptors import FEW_DESCRIPTORS, clients_for, raise_descriptor_limit
 from .inspection import Inspection
@@ -113,7 +114,9 @@ def _serve(
         data = DataPlane(context, addresses, epoch)
         stack.callback(_end, data)
         watch = stack.enter_context(ProcessWatch(descriptors))
-        loop = ControlLoop(context, addresses, plane, data, watch, wakeup, STOPPING, inspect)
+        closed = ClosedDeciders(settings.runtime_dir)
+        plane.asks.miss(closed.read())
+        loop = ControlLoop(context, addresses, plane, data, watch, wakeup, STOPPING, inspect, closed)
         stack.callback(loop.close)
         stack.callback(signal.alarm, END_SECONDS)
         data.start(SETTLE_SECONDS if lock.used_before else 0.0)

@@ -312,6 +312,7 @@ def test_large_asks_and_answers_travel_whole(bus: str, size: int) -> None:
         assert decision.replaced
         assert decision.output == text + "y"
         assert decision.output_by == "big"
+        assert [each for each in os.listdir(Path(bus) / "spool") if not each.startswith(".")] == []
         with pytest.raises(LimitExceeded, match="an ask takes at most 16,777,216"):
             agents.ask(RESULT, {"tool_output": "x" * ASK_BYTES})
 
@@ -578,3 +579,21 @@ def test_gathered_answers_leave_at_the_next_batch_and_others_at_once(bus: str) -
         for answer in (elsewhere, here, later):
             another(answer)
     assert [decision.verdict for decision in heard] == ["allow", "deny", "ask"]
+
+
+def test_what_a_closed_decider_guards_stays_shut_over_a_broker_s_death(runtime_dir: Path) -> None:
+    """A new broker denies until the guard is back, and one that ends in order leaves nothing to miss."""
+    with running_broker(runtime_dir) as bus:
+        with Tool("test", runtime_dir=bus) as tool:
+            pid = tool.request("status").body["status"]["broker"]["pid"]
+        with other_process(bus, "answer", failure="closed") as guard:
+            until((Path(bus) / "closed-deciders.json").exists, "the guard is written down")
+            os.kill(guard.pid, signal.SIGSTOP)
+            os.kill(pid, signal.SIGKILL)
+            with running_broker(runtime_dir), agent(bus) as agents:
+                decision = agents.ask(TOPIC, CALL, timeout=20.0)
+                assert [(h.decider, h.silence) for h in decision.heard] == [("other", "died")]
+                assert decision.denied
+                os.kill(guard.pid, signal.SIGCONT)
+                until(lambda: agents.ask(TOPIC, CALL, timeout=20.0).verdict == "allow", "the guard is back")
+        assert not (Path(bus) / "closed-deciders.json").exists()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from broker.control.actions import Action, Send
-from broker.control.asks import Asks, Decider, is_decider_lane, lane_of
+from broker.control.asks import Asks, ClosedDecider, Decider, is_decider_lane, lane_of
 from broker.control.bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN
 from broker.protocol.control import KEY_BYTES, Message, decode_message
 from broker.protocol.errors import DecodeError, LimitExceeded
@@ -454,3 +454,20 @@ def test_lanes_that_ask_do_not_pile_up() -> None:
         asks.cancel(lane, 1)
     assert len(asks._open) <= LANES_KNOWN
     assert len(asks) == 1
+
+
+def test_closed_deciders_of_a_broker_before_are_missed() -> None:
+    """What one broker has written down, the next one denies until they are back."""
+    before = with_deciders(1, 2, failure="closed")
+    before.enter(key(3), Decider("open", 0, "open", lane_of(key(3))), ("x.y",))
+    before.enter(key(4), Decider("idle", 0, "closed", lane_of(key(4))), ())
+    assert before.closed == [ClosedDecider("d1", 1, ("x.*",)), ClosedDecider("d2", 2, ("x.*",))]
+    asks = Asks()
+    asks.miss(before.closed)
+    assert list(asks.remembered) == ["d1", "d2"]
+    assert [row[:3] for row in asked(asks)] == [["d1", "closed", "died"], ["d2", "closed", "died"]]
+    assert asks.closed == before.closed
+    changes = asks.changes
+    asks.enter(key(1), Decider("d1", 1, "closed", lane_of(key(1))), ("x.*",))
+    assert asks.changes > changes
+    assert list(asks.remembered) == ["d2"]
