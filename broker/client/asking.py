@@ -105,10 +105,9 @@ class Asking:
 
     def load(self, claim: Claim) -> bytes:
         """An answer that lies in the spool; nobody else reads it, so it is removed."""
-        try:
-            return self._spool.load(claim)
-        finally:
-            self._spool.remove(claim)
+        content = self._spool.load(claim)  # which also proves that it is what was answered
+        self._spool.remove(claim)
+        return content
 
     def introduce(self) -> None:
         """Say (again) who we are to whichever broker is there."""
