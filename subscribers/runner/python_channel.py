@@ -9,7 +9,7 @@
                      {"is": "retired"}                  takes nothing more
                      {"is": "condemned", ...}           a handler does not end
 
-The end of the stream tells a worker to end: the one that started it is gone, or wants it to. Decides the
+The end of the stream without such an order tells a worker that the one that started it is gone. Decides the
 form. Refuses to know what follows from a message.
 """
 

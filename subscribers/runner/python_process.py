@@ -76,6 +76,7 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Have it finish what it does, and end."""
+        self.channel.send({"do": "end"})
         self.channel.end()
 
     @property

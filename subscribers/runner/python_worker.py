@@ -3,8 +3,9 @@
     python -P -m subscribers.runner.python_worker --channel FD --board FD --name NAME --path PATH ...
 
 It loads the file, says what it found, connects to the bus and handles events and asks until it is told to
-retire. User code runs here and nowhere else. A handler that does not end when its time is over condemns the
-worker: it says so, and goes on until another one is in service, for a guard must not be away meanwhile.
+retire or to end; ended in any other way it says no goodbye, and the broker takes it for dead. User code runs
+here and nowhere else. A handler that does not end when its time is over condemns the worker: it says so, and
+goes on until another one is in service, for a guard must not be away meanwhile.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from broker.client import Decider, Publisher, Subscriber
 from broker.logs import configure, get_logger
@@ -55,6 +56,9 @@ CATCH_UP_SECONDS: Final = 2.0
 
 GOODBYE_SECONDS: Final = 1.0
 """How long the broker may take to cease asking."""
+
+ABANDONED_SECONDS: Final = 1.0
+"""How long calls under way may go on in a worker whose service is gone: the next one is on its way."""
 
 LONGEST_SECONDS: Final = 60.0
 """Longest that calls under way may go on in a worker that retires."""
@@ -120,7 +124,10 @@ class Worker:
             elif message.get("do") == "retire":
                 self._retire(message["after_ns"])
                 return
-        self._finish(self._options.drain_seconds)
+            elif message.get("do") == "end":
+                self._finish(self._options.drain_seconds)
+                return
+        self._abandoned()
 
     # -- the bus ------------------------------------------------------------------------------
 
@@ -217,6 +224,27 @@ class Worker:
         if not self._condemned:
             self._condemned = True
             self._channel.send({"is": "condemned", "handler": registration.name})
+
+    def _abandoned(self) -> None:
+        """Nobody has said that this is to end: the service is gone, or somebody else wants this to.
+
+        Guards that fail closed must not be taken for ones that left: then asks would pass unasked until they
+        are back. So asks are answered as long as this lives, and it ends without a goodbye, which is a death.
+        """
+        log.warning("a worker ends, and its service did not tell it to", file=self._options.name)
+        last = threading.Timer(2 * ABANDONED_SECONDS, os._exit, (1,))  # the bus may be gone, too
+        last.daemon = True
+        last.start()
+        deadline = time.monotonic() + ABANDONED_SECONDS
+        self._lanes[0].stop(ABANDONED_SECONDS)  # what happens from now on is the next worker's
+        pause = threading.Event()
+        while self._dispatcher.busy and time.monotonic() < deadline:
+            pause.wait(0.005)
+        for decider in self._deciders.values():
+            decider.flush()
+        self._reporter.close()
+        self._publisher.close()
+        _exit(1)
 
     def _retire(self, after_ns: int) -> None:
         """Another worker gets everything published after ``after_ns``: take what came before, and no more."""
@@ -318,11 +346,18 @@ def main(argv: list[str] | None = None) -> int:
     except (BusError, OSError) as error:
         log.error(str(error), file=options.name)
         return 1
+    except Exception as error:  # an end in order would take guards away that fail closed
+        log.error("a worker has failed", file=options.name, error=shown(error, 300))
+        _exit(1)
     return 0
 
 
-if __name__ == "__main__":
-    code = main()
+def _exit(code: int) -> NoReturn:
+    """End the process here: a thread may be in a handler that does not end, and code of the user's refuse."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # a thread may be in a handler that does not end, and code of the user's may refuse to
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    _exit(main())

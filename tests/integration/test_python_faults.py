@@ -184,3 +184,49 @@ def test_calls_are_bounded_and_what_finds_no_room_is_told() -> None:
             until(found_no_room, "an ask that finds no room")
             on.agent.publish("prx.lifecycle.go", {})
     assert first[0].denied or second[0].denied
+
+
+@pytest.mark.parametrize("victim", ["service", "worker"])
+def test_no_ask_passes_unasked_while_the_workers_are_away(victim: str) -> None:
+    """kill -9 of the service, SIGTERM to a worker: a death, and guards that fail closed go on denying."""
+    source = '@decide("tool_call_start", failure="closed")\ndef guard(event, ctx): return ctx.allow()\n'
+    decisions = []
+
+    def answered() -> bool:
+        decisions.append(on.agent.ask(START, {"tool": "Bash"}, timeout=LONG_S))
+        return not decisions[-1].denied
+
+    with scene() as on:
+        on.write("guard.py", source)
+        with handlers(on) as service:
+            (pid,) = service.pids()
+            assert answered()
+            if victim == "service":
+                service.kill()
+            else:
+                os.kill(pid, signal.SIGTERM)
+            until(lambda: not answered(), "an ask while nobody is there")
+            if victim == "worker":
+                until(answered, "an answer of the next worker")
+        if victim == "service":
+            for _ in range(20):
+                assert not answered()
+            with handlers(on):
+                until(answered, "an answer of the next worker")
+    assert all(decision.heard for decision in decisions), "an ask passed with nobody asked"
+    away = [decision for decision in decisions if decision.denied]
+    assert {heard.silence for decision in away for heard in decision.heard} <= {
+        "died",
+        "unreachable",
+        "failed",
+    }
+
+
+def test_a_service_that_ends_in_order_takes_its_guards_along() -> None:
+    """Whoever stops it wants nobody asked any more: no denial stays behind."""
+    with scene() as on:
+        on.write("guard.py", GUARD.replace('start"', 'start", failure="closed"'))
+        with handlers(on):
+            assert on.agent.ask(START, {}, timeout=LONG_S).denied
+        decision = on.agent.ask(START, {}, timeout=LONG_S)
+    assert (decision.denied, list(decision.heard)) == (False, [])
