@@ -63,6 +63,8 @@ def _handler(index: int, function: Function, unit: str) -> Handler:
         line=function.line,
         executable=function.path,
         diagnostics=tuple(_remarks(function)),
+        failure="closed" if function.kind == "decide" and function.failure == "closed" else "open",
+        priority=function.priority,
     )
 
 

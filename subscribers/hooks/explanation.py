@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, get_args, overload
 
+from broker.protocol.decisions import Failure
+
 from .diagnostics import Diagnostic
 from .spec import HookSpec
 
@@ -43,6 +45,7 @@ class Handler:
     ``matcher`` is a filter beside the event, or the pattern that the event is. ``timeout_s`` None: not known.
     ``executable`` and ``cwd`` are what the command and its folder are on this machine, None where unknown.
     ``trusted``: somebody named the place that it comes from. ``spec`` is what would run, for shell hooks.
+    ``failure`` is what a failure means for a decision; ``priority`` orders those that decide.
     """
 
     event: str
@@ -62,6 +65,8 @@ class Handler:
     trusted: bool = True
     diagnostics: tuple[Diagnostic, ...] = ()
     spec: HookSpec | None = None
+    failure: Failure = "open"
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from broker.protocol.decisions import Heard, input_of, merge
+from broker.protocol.decisions import Failure, Heard, input_of, merge
 from broker.protocol.events import PUBLISHER_BYTES, Event
 
 from ..dialects.python_explanation import DECIDES
@@ -145,17 +145,27 @@ def _decider(file: ExplainedFile) -> str:
 
 def _heard(files: Sequence[FiredFile]) -> list[Heard]:
     """The files whose handlers decide or transform, as the deciders of an ask."""
-    return [found for file in files if (found := _heard_of(file)) is not None]
+    return [found for file in files for found in _heard_of(file)]
 
 
-def _heard_of(file: FiredFile) -> Heard | None:
+def _heard_of(file: FiredFile) -> Iterator[Heard]:
+    """A file as its process registers it: a decider for each failure policy of its handlers."""
     asked = [fired for fired in file.fired if fired.outcome is not None and _is_asked(fired.handler)]
-    if not asked:
-        return None
+    name = _decider(file.file)
+    closed = [fired for fired in asked if fired.handler.failure == "closed"]
+    if closed:
+        yield _heard_as(name, "closed", closed)
+    if len(closed) < len(asked):
+        rest = [fired for fired in asked if fired.handler.failure == "open"]
+        is_shared = any(handler.failure == "closed" for handler in file.file.explained.handlers)
+        yield _heard_as(f"{name} (open)" if is_shared else name, "open", rest)
+
+
+def _heard_as(name: str, failure: Failure, asked: Sequence[Fired]) -> Heard:
     answers = tuple(fired.answer for fired in asked if fired.answer is not None)
     has_failed = not answers and all(fired.has_failed for fired in asked)
     seconds = sum(fired.outcome.duration_s for fired in asked if fired.outcome is not None)
-    return Heard(_decider(file.file), "open", "failed" if has_failed else None, seconds, answers)
+    return Heard(name, failure, "failed" if has_failed else None, seconds, answers)
 
 
 def _is_asked(handler: Handler) -> bool:

@@ -2,10 +2,12 @@
 
     python -P -m subscribers.runner.python_probe [--entry-point] PATH < request
 
-The request is one msgpack value: None, or the event's fields, the numbers of the functions to call and their
-file's name. So is the answer, on standard output; what the file and its functions print goes to standard
-error. Whoever starts this process ends it when its time is over. Decides how a call is put and what comes of
-it in plain values. It has no bus: what a handler publishes is kept and told.
+The request is one msgpack value: None, or the event's fields, the numbers of the functions to call, their
+file's name, and whether the tool's output was replaced already. The answer is msgpack values on standard
+output, each told at once, because a function may end this process: what the file registers, then for each
+call the monotonic time at which it starts and what came of it. What the file and its functions print goes to
+standard error. Whoever starts this process ends it when its time is over. Decides how a call is put and what
+comes of it in plain values. It has no bus: what a handler publishes is kept and told.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Final
@@ -32,6 +34,7 @@ from ..handlers.context import Context, answer_in
 from ..handlers.happening import HandlerEvent
 from ..handlers.registration import TIMEOUTS, HandlerError, Registration
 from ..hooks.diagnostics import Diagnostic
+from ..hooks.explanation import text
 from ..runtimes.python_caller import Caller, Outcome, Raised, Returned
 from ..runtimes.python_loader import Loaded, load, load_entry_point
 from ..sources.handlers import GROUP
@@ -70,29 +73,36 @@ def facts(loaded: Loaded) -> dict[str, Any]:
 
 
 class Calls:
-    """The calls for one event. ``unit`` is the file's name in reports."""
+    """The calls for one event. ``unit`` is the file's name in reports; ``tell`` is given what is told.
 
-    def __init__(self, event: Event, unit: str) -> None:
+    ``is_replaced``: somebody has replaced the tool's output already.
+    """
+
+    def __init__(self, event: Event, unit: str, tell: Callable[[object], None], *, is_replaced: bool) -> None:
         self._event = event
         self._unit = unit
+        self._tell = tell
+        self._is_replaced = is_replaced
         self._caller = Caller()
         import_module("structlog")  # what is loaded in a service already is not to count as a call's time
 
-    def of(self, registrations: list[Registration]) -> list[dict[str, Any]]:
-        """What comes of each, in order; once a transform has given a text, no other is asked."""
-        told: list[dict[str, Any]] = []
-        replaced = False
+    def of(self, registrations: Iterable[Registration]) -> None:
+        """Tell what comes of each, in order; once a transform has given a text, no other is asked."""
         for each in registrations:
-            seen = self._seen_by(each)
-            if seen is None:
-                told.append({"unasked": "the event brings no output of a tool"})
-            elif each.filters and not each.wants_payload(seen.payload):
-                told.append({"unasked": "its filters do not let this payload through"})
-            elif each.kind == "transform" and replaced:
-                told.append({"unasked": REPLACED})
-            else:
-                told.append(self._call(each, seen))
-                replaced = replaced or (each.kind == "transform" and told[-1]["answer"] is not None)
+            self._tell(self._come_of(each))
+
+    def _come_of(self, registration: Registration) -> dict[str, Any]:
+        seen = self._seen_by(registration)
+        if seen is None:
+            return {"unasked": "the event brings no output of a tool"}
+        if registration.filters and not registration.wants_payload(seen.payload):
+            return {"unasked": "its filters do not let this payload through"}
+        if registration.kind == "transform" and self._is_replaced:
+            return {"unasked": REPLACED}
+        self._tell(time.monotonic())
+        told = self._call(registration, seen)
+        if registration.kind == "transform" and told["answer"] is not None:
+            self._is_replaced = True
         return told
 
     def _seen_by(self, registration: Registration) -> HandlerEvent | None:
@@ -120,8 +130,7 @@ class Calls:
         outcome, answer = _answered(registration, name, outcome)
         failed = None if isinstance(outcome, Returned) else failure_of(outcome)
         if failed is not None and registration.kind == "decide" and registration.failure == "closed":
-            reason = f"{name} failed ({failed}) and fails closed"
-            answer = Answer(name, "deny", reason, priority=registration.priority)
+            answer = closed(name, failed, registration.priority)
         status = (
             "ok" if isinstance(outcome, Returned) else "failed" if isinstance(outcome, Raised) else "timeout"
         )
@@ -133,6 +142,11 @@ class Calls:
             "answer": None if answer is None else _plain(answer.fields()),
             "published": published,
         }
+
+
+def closed(name: str, failure: str, priority: int) -> Answer:
+    """What a guard that fails closed has decided when it failed."""
+    return Answer(name, "deny", text(f"{name} failed ({failure}) and fails closed"), priority=priority)
 
 
 def _answered(registration: Registration, name: str, outcome: Outcome) -> tuple[Outcome, Answer | None]:
@@ -190,14 +204,19 @@ def main(argv: list[str] | None = None) -> int:
     os.dup2(2, 1)  # what handlers print is for people
     request = msgpack.unpackb(sys.stdin.buffer.read())
     loaded = _load(options.path, is_entry_point=options.entry_point)
-    told = facts(loaded)
-    if request is not None and loaded.error is None:
-        fields, numbers, unit = request
-        chosen = [loaded.registrations[number] for number in numbers]
-        told["calls"] = Calls(Event._make(fields), unit).of(chosen)
-    sys.stdout.flush()
     with open(answer, "wb") as stream:
-        stream.write(msgpack.packb(told))
+
+        def tell(value: object) -> None:
+            stream.write(msgpack.packb(value, unicode_errors="backslashreplace"))  # half characters too
+            stream.flush()
+
+        tell(facts(loaded))
+        if request is not None and loaded.error is None:
+            fields, numbers, unit, is_replaced = request
+            if max(numbers) < len(loaded.registrations):  # else the file has changed, which the facts tell
+                calls = Calls(Event._make(fields), unit, tell, is_replaced=is_replaced)
+                calls.of(loaded.registrations[number] for number in numbers)
+        sys.stdout.flush()
     os._exit(0)  # whatever handlers have left running
 
 

@@ -76,3 +76,83 @@ def test_a_file_that_changes_between_looking_and_calling_is_told(tmp_path: Path)
     assert found.outcome is not None
     assert found.outcome.status == "not_started"
     assert "was never closed" in (found.outcome.reason or "")
+
+
+def test_a_failure_in_half_characters_is_a_denial_all_the_same(tmp_path: Path) -> None:
+    """A reason that no text can hold crosses as escapes, and the guard's own policy is told."""
+    text = "@decide('tool_call_start', failure='closed')\n"
+    text += "def guard(event, ctx): raise ValueError('b\\udc80oom')\n"
+    done = fired(python(tmp_path, "a.py", text))
+    assert (done.decision.verdict, done.decision.by) == ("deny", "a.py:guard")
+    assert r"b\udc80oom" in (done.decision.reason or "")
+    (heard,) = done.decision.heard
+    assert (heard.decider, heard.failure, heard.silence) == ("python:a.py", "closed", None)
+    ((found,),) = (file.fired for file in done.files)
+    assert found.outcome is not None
+    assert (found.outcome.status, "udc80oom" in found.outcome.stderr.text()) == ("failed", True)
+
+
+@pytest.mark.parametrize("failure,verdict", [("closed", "deny"), ("open", "allow")])
+def test_a_handler_that_ends_its_process_costs_the_others_nothing(
+    tmp_path: Path, failure: str, verdict: str
+) -> None:
+    """The others are called, in order, and the lost call of a guard is what its policy says."""
+    text = f"""import os
+@on('tool_call_start')
+def first(event, ctx): print('first')
+@decide('tool_call_start', failure='{failure}', priority=3)
+def ends(event, ctx): os._exit(9)
+@decide('tool_call_start')
+def allows(event, ctx): return ctx.allow('yes')
+@on('tool_call_start')
+def dies(event, ctx): os.kill(os.getpid(), 9)
+@on('tool_call_start')
+def last(event, ctx): print('last')
+"""
+    done = fired(python(tmp_path, "a.py", text))
+    (file,) = done.files
+    outcomes = [each.outcome for each in file.fired]
+    assert [outcome and outcome.status for outcome in outcomes] == ["ok", "failed", "ok", "failed", "ok"]
+    assert [outcome and outcome.reason for outcome in outcomes if outcome and outcome.reason] == [
+        "it ended its process (exit code 9)", "it ended its process (signal 9)",
+    ]  # fmt: skip
+    assert file.printed == "first\nlast\n"
+    assert (done.decision.verdict, done.has_failed) == (verdict, True)
+    names = ["python:a.py", "python:a.py (open)"] if failure == "closed" else ["python:a.py"]
+    assert [heard.decider for heard in done.decision.heard] == names
+    if failure == "closed":
+        assert done.decision.reason == (
+            "a.py:ends failed (it ended its process (exit code 9)) and fails closed"
+        )
+
+
+def test_no_transform_is_asked_in_a_new_process_about_what_was_replaced(tmp_path: Path) -> None:
+    """That an earlier one has replaced the output outlives the process in which it did."""
+    text = """import os
+from subscribers.handlers import transform
+@transform
+def shortens(event, ctx): return 'short'
+@on('tool_result')
+def ends(event, ctx): os._exit(1)
+@transform
+def late(event, ctx): return 'late'
+"""
+    path = python(tmp_path, "a.py", text)
+    here = inspection.world({**os.environ, "PRXBUS_CONFIG_DIR": "/nowhere"})
+    files = inspection.explained([str(path)], None, here)
+    event = event_of("prx.lifecycle.tool_result", b'{"tool": "Bash", "output": "abcdef"}', None)
+    done = fire(event, files, here, "/nowhere")
+    assert done.decision.output == "short"
+    assert done.files[0].fired[2].reason == "an earlier one has replaced the output"
+
+
+def test_the_lost_call_of_a_guard_that_cannot_be_loaded_again_is_a_denial(tmp_path: Path) -> None:
+    """A file that changes meanwhile starts nothing, and a guard of it that fails closed denies."""
+    text = "@decide('tool_call_start', failure='closed')\ndef yes(event, ctx): return ctx.allow('y')\n"
+    path = python(tmp_path, "a.py", text)
+    here = inspection.world({**os.environ, "PRXBUS_CONFIG_DIR": "/nowhere"})
+    files = inspection.explained([str(path)], None, here)
+    path.write_text(HEAD)
+    event = event_of("prx.lifecycle.tool_call_start", PAYLOAD, None)
+    done = fire(event, files, here, "/nowhere")
+    assert done.decision.reason == "a.py:yes failed (the file has changed meanwhile) and fails closed"
