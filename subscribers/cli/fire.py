@@ -46,13 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would run, and start nothing")
     add_json(parser, "what came of it")
     parser.epilog = (
-        f"Exit codes: {DONE} done; {REFUSED} denied; {FAILED} a handler failed, or cannot run; {USAGE} wrong "
-        "usage, also of event or JSON."
+        f"Exit codes: {DONE} done; {REFUSED} denied; {FAILED} a handler failed, or it or its file "
+        f"cannot be used; {USAGE} wrong usage, also of event or JSON."
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fire; returns 1 when a handler failed, 4 when the decision is a denial, and for nothing else."""
+    """Fire; returns 4 when the decision is a denial and for nothing else, 1 when anything did not work."""
     from broker.cli.pub import parse_object, read_payload
     from broker.places import runtime_directory
     from broker.protocol.catalogue import check
@@ -98,10 +98,13 @@ def run(options: argparse.Namespace) -> int:
         wide = columns(os.environ) if is_terminal(sys.stdout) else None
         lines = ExplanationLines(wide, os.getcwd(), colour=in_colour(sys.stdout, os.environ))
         emit("\n".join(FiringLines(lines).report(firing)))
-    if not any(fired.matched for file in firing.files for fired in file.fired):
+    for path, reason in firing.unusable:
+        note("fire", f"{path} cannot be used: {reason}", as_json=options.json, code="unusable")
+    is_for_any = any(fired.matched for file in firing.files for fired in file.fired)
+    if not is_for_any and not firing.unusable:
         meant = "" if found.meant is None else f"; did you mean {found.meant}?"
         note("fire", f"no handler is for {found.topic}{meant}", as_json=options.json, code="nothing")
-    status = FAILED if firing.has_failed else DONE
+    status = FAILED if firing.has_failed or firing.unusable else DONE
     return _leave(REFUSED if firing.decision.denied else status)
 
 

@@ -81,6 +81,19 @@ class Firing:
     decision: Decision
 
     @property
+    def unusable(self) -> tuple[tuple[str, str], ...]:
+        """Where the files lie of which something cannot be used, each with the first reason.
+
+        Whether a handler of theirs is for the event nobody can say.
+        """
+        found = []
+        for file in self.files:
+            errors = [d.message for d in file.file.explained.diagnostics if d.severity == "error"]
+            if errors or file.file.explained.refused:
+                found.append((file.file.path, errors[0] if errors else "it is refused"))
+        return tuple(found)
+
+    @property
     def has_failed(self) -> bool:
         """Whether a handler failed, or could not run; of a dry run nobody can say."""
         if self.is_dry:

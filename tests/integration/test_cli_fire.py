@@ -265,3 +265,23 @@ def test_a_plugin_is_called_without_a_bus(tmp_path: Path) -> None:
     assert "no room" in done.stderr
     done = fire("error", "--config", tmp_path, PRXBUS_WASM_ENABLED="false")
     assert (done.returncode, "skipped  plugin:error-watch" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "name,text,said",
+    [
+        ("handlers/guards.py", "def broken(:\n", "invalid syntax"),
+        ("config.toml", "[handlers\n", "config.toml"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_a_failure(tmp_path: Path, name: str, text: str, said: str) -> None:
+    """A guard that does not load might have said no: 1, and which file it is, instead of nobody's opinion."""
+    path = tmp_path / ".prxbus" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    done = fire("tool_call_start", "{}", "--config", tmp_path)
+    assert done.returncode == 1
+    assert f"prxbus fire: {path} cannot be used: " in done.stderr
+    assert said in done.stderr
+    assert "no handler is for" not in done.stderr
+    assert fire("tool_call_start", "{}", "--config", tmp_path, "--dry-run").returncode == 1

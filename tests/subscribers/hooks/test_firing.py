@@ -67,6 +67,21 @@ def firing(*fired: Fired, is_dry: bool = False) -> Firing:
     return Firing(TOPIC, "s1", payload, True, is_dry, (FiredFile(file, fired),), merge([], payload))
 
 
+def test_a_file_that_cannot_be_used_is_named_with_its_first_reason() -> None:
+    """An error of the file as a whole counts, and so does that all of it is refused; a remark does not."""
+    fired = firing()
+    assert fired.unusable == ()
+    (file,) = fired.files
+    for explained, reason in (
+        (Explained((), (REMARK, FAULT), True), "no such program"),
+        (Explained((), (FAULT,), False), "no such program"),
+        (Explained((), (REMARK,), True), "it is refused"),
+        (Explained((), (REMARK,), False), None),
+    ):
+        found = replace(fired, files=(replace(file, file=replace(file.file, explained=explained)),))
+        assert found.unusable == (() if reason is None else (("hooks.json", reason),))
+
+
 def test_a_firing_fails_with_a_run_that_failed_or_could_not_be() -> None:
     """A failed run and a dead handler of the event fail it; others, and a dry run, do not."""
     dead = replace(GOOD, status="dead")
