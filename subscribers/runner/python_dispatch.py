@@ -39,6 +39,8 @@ from .python_round import Ask, Entry, Round
 PUT_OFF: Final = 1_000
 """Events that may wait for the end of a change of versions."""
 
+LATE: Final = Result(None, "nobody waited for it any more when its turn came")
+
 TOPICS: Final = 4_096
 """Topics whose handlers are remembered."""
 
@@ -158,7 +160,7 @@ class HandlerDispatcher:
             flight, is_new = self._flights.begin(event_id, entry.number)
             if is_new:
                 calls.append(_Call(self, entry, event, event_id, flight, time.monotonic()))
-            self._flights.claim(flight, partial(ordered.hear, place))
+            self._flights.claim(flight, partial(ordered.hear, place), ordered.waits)
         return calls
 
     def event(self, event: Event) -> list[Task]:
@@ -249,6 +251,8 @@ class HandlerDispatcher:
 
     def make(self, call: _Call, on_long: Callable[[], None]) -> None:
         """Make a call now, or when there is room for it."""
+        if self._is_late(call):
+            return
         with self._lock:
             verdict = self._budget.offer(call.entry.name, call, _bytes_of(call.event))
         if verdict is Verdict.START:
@@ -313,11 +317,22 @@ class HandlerDispatcher:
 
     def _ended(self, name: str) -> None:
         """A call is really over: what waits for its place may begin, in another thread."""
-        with self._lock:
-            following = self._budget.finish(name)
-        if following is not None:
-            call = following[1]
-            self._threads.run(lambda: self._start(call, None))
+        while True:
+            with self._lock:
+                following = self._budget.finish(name)
+            if following is None:
+                return
+            name, call = following
+            if not self._is_late(call):
+                self._threads.run(partial(self._start, call, None))
+                return
+
+    def _is_late(self, call: _Call) -> bool:
+        """Whether a call whose turn has come is given up, because all who asked for it wait no longer."""
+        if call.flight is None or not self._flights.give_up(call.flight, LATE, time.monotonic()):
+            return False
+        self._count("late")
+        return True
 
     # -- counting -----------------------------------------------------------------------------
 

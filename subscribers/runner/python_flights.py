@@ -24,6 +24,8 @@ class Result(NamedTuple):
 
 
 Hear = Callable[[Result], None]
+Waits = Callable[[float], bool]
+"""Whether somebody still waits for a result, at a time of ``time.monotonic()``."""
 
 
 class Flight:
@@ -34,7 +36,11 @@ class Flight:
     def __init__(self) -> None:
         self.claimed = False
         self.result: Result | None = None
-        self.waiting: list[Hear] = []
+        self.waiting: list[tuple[Hear, Waits]] = []
+
+    def is_wanted(self, now: float) -> bool:
+        """Whether the run is of use: to an ask that still waits, or to observers where nobody has asked."""
+        return not self.claimed or any(waits(now) for _, waits in self.waiting)
 
 
 class Flights:
@@ -61,13 +67,16 @@ class Flights:
         """Whether there is such a run."""
         return (event_id, handler) in self._flights
 
-    def claim(self, flight: Flight, hear: Hear) -> None:
-        """Have ``hear`` called with the result: now, where there is one, else by whoever brings it."""
+    def claim(self, flight: Flight, hear: Hear, waits: Waits) -> None:
+        """Have ``hear`` called with the result: now, where there is one, else by whoever brings it.
+
+        ``waits`` tells whether it is still of use.
+        """
         with self._lock:
             flight.claimed = True
             result = flight.result
             if result is None:
-                flight.waiting.append(hear)
+                flight.waiting.append((hear, waits))
         if result is not None:
             hear(result)
 
@@ -76,5 +85,18 @@ class Flights:
         with self._lock:
             flight.result = result
             waiting, flight.waiting = flight.waiting, []
-        for hear in waiting:
+        for hear, _ in waiting:
             hear(result)
+
+    def give_up(self, flight: Flight, result: Result, now: float) -> bool:
+        """End a run that has not begun, with ``result``, if nobody wants it any more; whether that is so."""
+        if flight.is_wanted(now):
+            return False
+        with self._lock:
+            if flight.is_wanted(now):  # an ask has come meanwhile
+                return False
+            flight.result = result
+            waiting, flight.waiting = flight.waiting, []
+        for hear, _ in waiting:
+            hear(result)
+        return True

@@ -57,6 +57,10 @@ class Round:
         self._left = len(guards)
         self._lock = threading.Lock()
 
+    def waits(self, now: float) -> bool:
+        """Whether somebody still waits for the answer."""
+        return now <= self._ask.deadline and not self._ask.cancelled
+
     def hear(self, place: int, result: Result) -> None:
         """The result of the guard at ``place``."""
         with self._lock:

@@ -344,6 +344,50 @@ def test_calls_are_bounded_per_handler_and_in_what_waits(stage: Open) -> None:
     assert ended.acquire(timeout=DEADLINE_S)
 
 
+def test_a_call_whose_askers_have_gone_takes_no_slot(stage: Open) -> None:
+    """Past the deadline or cancelled when its turn comes it is counted; one that somebody wants is made."""
+    go = threading.Event()
+    ran: list[str] = []
+
+    def slow(happening: Any, ctx: Any) -> Any:
+        ran.append(happening.id)
+        assert go.wait(DEADLINE_S)
+        return ctx.deny("slow")
+
+    at = stage(lambda: decide("x", timeout=DEADLINE_S)(slow), Limits(total=4, per_handler=1, queue=9))
+    questions = [Question(event(sequence=number)) for number in range(1, 6)]
+    tasks = [at.dispatcher.ask(question, "open")[0] for question in questions]
+    shared = Question(questions[3].event)  # waits for the same run as the fourth
+    assert at.ask(shared) == 0
+    tasks += at.dispatcher.event(event(sequence=7))
+    thread = threading.Thread(target=tasks[0], args=(lambda: None,))
+    thread.start()
+    deadline = time.monotonic() + DEADLINE_S
+    while not ran:
+        assert time.monotonic() < deadline
+    for task in tasks[1:]:
+        task(lambda: None)
+    for late in (questions[1], questions[3]):
+        late.deadline = 0.0
+    questions[2].cancelled = True
+    go.set()
+    thread.join()
+    for question in (*questions, shared):
+        assert question.told.wait(DEADLINE_S)
+    while len(ran) < 4 or at.dispatcher.running:
+        assert time.monotonic() < deadline
+    wanted = (questions[0], questions[3], questions[4])
+    assert set(ran) == {*(question.event.id for question in wanted), event(sequence=7).id}
+    assert at.dispatcher.counters()["runs"] == {"ok": 4, "late": 2}
+    assert [question.answers is not None for question in questions] == [True, False, False, True, True]
+    assert shared.answers is not None
+    again = Question(event(sequence=9), seconds=DEADLINE_S)
+    (task,) = at.dispatcher.ask(again, "open")
+    again.deadline = 0.0  # before its turn comes in the thread that received it
+    task(lambda: None)
+    assert (again.why, len(ran)) == ("nobody waited for it any more when its turn came", 4)
+
+
 def test_two_versions_in_service_share_events(stage: Open, tmp_path: Path) -> None:
     """Of an ask put to both one decides; an observer waits, and is caught up on once afterwards."""
     ran: list[tuple[str, str]] = []

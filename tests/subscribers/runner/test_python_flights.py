@@ -31,7 +31,7 @@ def test_each_pair_has_one_run_and_everybody_hears_it_once(steps: list[tuple[str
     for event, number, lands in steps:
         flight, is_new = flights.begin(event, number)
         runs[event, number] = runs.get((event, number), 0) + is_new
-        flights.claim(flight, hear)
+        flights.claim(flight, hear, lambda now: True)
         claims += 1
         if lands:
             flights.land(flight, YES)
@@ -41,6 +41,23 @@ def test_each_pair_has_one_run_and_everybody_hears_it_once(steps: list[tuple[str
     assert set(runs.values()) <= {1}
     assert heard == claims
     assert all(flight.claimed and flight.result is YES for flight in landed.values())
+
+
+def test_a_run_is_given_up_only_when_nobody_wants_it() -> None:
+    """Not while one of its asks waits, and not for observers; whoever asks later hears why there is none."""
+    flights = Flights()
+    observed, _ = flights.begin("o", 0)
+    asked, _ = flights.begin("a", 0)
+    heard: list[Result] = []
+    flights.claim(asked, heard.append, lambda now: now < 1)
+    flights.claim(asked, heard.append, lambda now: now < 2)
+    late = Result(None, "late")
+    assert not flights.give_up(observed, late, 9)
+    assert not flights.give_up(asked, late, 1)
+    assert heard == []
+    assert flights.give_up(asked, late, 2)
+    flights.claim(asked, heard.append, lambda now: True)
+    assert heard == [late] * 3
 
 
 def test_the_oldest_are_forgotten_beyond_the_bound() -> None:
