@@ -15,6 +15,7 @@ form. Refuses to know what follows from a message.
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -37,7 +38,7 @@ class Channel:
 
     def send(self, message: Mapping[str, Any]) -> bool:
         """Say something; False when nobody is there to hear it, or has been hearing for too long."""
-        line = orjson.dumps(message, default=repr) + b"\n"
+        line = _line(message)
         with self._lock:
             try:
                 self._socket.sendall(line)
@@ -82,10 +83,20 @@ class Channel:
         self._socket.close()
 
 
+def _line(message: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(message, default=repr) + b"\n"
+    except orjson.JSONEncodeError:  # a lone surrogate, as the name of a file may have it
+        return json.dumps(message, default=repr).encode() + b"\n"
+
+
 def _read(line: bytes) -> dict[str, Any] | None:
     """A message, or None for what is none: user code may write to any descriptor."""
     try:
-        message = orjson.loads(line)
-    except orjson.JSONDecodeError:
+        try:
+            message = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            message = json.loads(line)  # which knows lone surrogates
+    except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None

@@ -22,6 +22,7 @@ from ..handlers.registration import Registration
 from ..hooks.outcome import NOTHING, Captured, Outcome
 from ..hooks.spec import HookSpec
 from ..runtimes import python_caller
+from ..runtimes.python_traceback import sayable
 from .python_flights import Flight
 from .reports import reports
 
@@ -127,12 +128,12 @@ class Reporter:
 def spec_of(registration: Registration, name: str, topic: str) -> HookSpec:
     """A handler in the shape that reports have for every hook."""
     return HookSpec(
-        id=name,
+        id=sayable(name),
         dialect=DIALECT,
-        path=registration.path,
+        path=sayable(registration.path),
         line=registration.line,
         event=topic.removeprefix(LIFECYCLE),
-        command=registration.name,
+        command=sayable(registration.name),
         args=(),
         env={},
         cwd=None,
@@ -164,7 +165,8 @@ def failure_of(outcome: python_caller.Raised | python_caller.TimedOut) -> str:
     if isinstance(outcome, python_caller.TimedOut):
         return f"it did not end within {outcome.timeout_s:g} s"
     fault = outcome.fault
-    return fault.reason if fault.path is None else f"{fault.reason} ({_base(fault.path)}:{fault.line})"
+    reason = fault.reason if fault.path is None else f"{fault.reason} ({_base(fault.path)}:{fault.line})"
+    return sayable(reason)
 
 
 def _base(path: str) -> str:
@@ -172,7 +174,15 @@ def _base(path: str) -> str:
 
 
 def _log_failure(run: Run, outcome: Outcome) -> None:
-    facts = {"handler": run.name, "on": run.event.topic, "status": outcome.status, "reason": outcome.reason}
+    facts = {
+        "handler": sayable(run.name),
+        "path": sayable(run.registration.path),
+        "line": run.registration.line,
+        "on": run.event.topic,
+        "event_id": run.event.id,
+        "status": outcome.status,
+        "reason": outcome.reason,
+    }
     if isinstance(run.outcome, python_caller.Raised):
         facts["traceback"] = run.outcome.fault.traceback
     log.warning("a handler failed", **facts)

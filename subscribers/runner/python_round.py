@@ -16,6 +16,7 @@ from broker.protocol.errors import shown
 from broker.protocol.events import Event
 
 from ..handlers.registration import Registration
+from ..runtimes.python_traceback import sayable
 from .python_flights import Result
 
 log = get_logger("subscribers.python")
@@ -43,8 +44,8 @@ class Entry:
     def __init__(self, number: int, registration: Registration, file: str) -> None:
         self.number = number
         self.registration = registration
-        self.name = f"{file}:{registration.name}"
-        self.board_name = self.name.encode("utf-8", "backslashreplace")[:128]
+        self.name = sayable(f"{file}:{registration.name}")
+        self.board_name = self.name.encode()[:128]
 
 
 class Round:

@@ -27,6 +27,7 @@ from broker.logs import get_logger
 from broker.protocol.errors import shown
 
 from ..hooks.diagnostics import Diagnostic
+from ..runtimes.python_traceback import sayable
 from ..sources.handlers import HandlerUnit, first_file
 from ..sources.handlers_watch import HandlersWatch
 from . import service
@@ -150,7 +151,7 @@ class PythonService:
             report = {
                 "hook": call.handler,
                 "dialect": DIALECT,
-                "path": unit.unit.path,
+                "path": sayable(unit.unit.path),
                 "command": call.handler.rpartition(":")[2],
                 "event": topic.removeprefix("prx.lifecycle."),
                 "event_id": call.event_id,

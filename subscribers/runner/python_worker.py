@@ -35,6 +35,7 @@ from ..runtimes.python_board import Board
 from ..runtimes.python_caller import Caller
 from ..runtimes.python_loader import Loaded, load, load_entry_point
 from ..runtimes.python_threads import Threads
+from ..runtimes.python_traceback import sayable
 from .python_channel import Channel
 from .python_claims import Claims
 from .python_dispatch import HandlerDispatcher, Limits
@@ -76,7 +77,7 @@ class Worker:
         self._options = options
         self._channel = channel
         self._registrations = [each for each in loaded.registrations if each.kind != "transform"]
-        self._name = f"python:{options.name}"
+        self._name = sayable(f"python:{options.name}")
         self._caught_up_after: int | None = None
         self._caught_up = threading.Event()
         self._last_taken = 0.0

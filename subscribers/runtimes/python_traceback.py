@@ -38,7 +38,8 @@ def fault_of(error: BaseException, folder: str) -> Fault:
     try:
         told = TracebackException.from_exception(error, compact=True)
     except Exception as another:  # a class of the user's own may do anything when it is looked at
-        return Fault(f"{type(error).__name__} ({type(another).__name__} when told)", None, None, "")
+        name, other = sayable(type(error).__name__), sayable(type(another).__name__)
+        return Fault(f"{name} ({other} when told)", None, None, "")
     _trim(told, folder)
     path, line = _place(told, folder)
     reason = _cut("".join(told.format_exception_only()).strip().splitlines()[-1:] or [""], REASON_CHARACTERS)
@@ -85,8 +86,13 @@ def _is_ours(filename: str) -> bool:
     return filename.startswith((_OURS, _LIBRARY))
 
 
+def sayable(text: str) -> str:
+    """``text`` as JSON and a terminal can have it: a lone surrogate stands escaped, as in ``repr``."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def _cut(texts: list[str], most: int) -> str:
-    text = "".join(texts)
+    text = sayable("".join(texts))
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}\n[...]\n{text[-most // 2 :]}" if "\n" in text else shown(text, most)[1:-1]

@@ -30,6 +30,15 @@ def test_messages_arrive_whole_and_in_order(ends: tuple[Channel, Channel, socket
     assert list(there.messages()) == [{"do": "share", "directory": "/x"}, {"is": "ready"}]
 
 
+def test_any_name_of_a_file_arrives(ends: tuple[Channel, Channel, socket.socket]) -> None:
+    """Also one that is no UTF-8, which Python has as lone surrogates."""
+    here, there, _ = ends
+    message = {"is": "loaded", "files": ["/w/\udcff.py", "/w/ü.py"]}
+    assert here.send(message)
+    here.end()
+    assert list(there.messages()) == [message]
+
+
 def test_without_waiting_there_may_be_nothing(ends: tuple[Channel, Channel, socket.socket]) -> None:
     """An empty list while the other end is there, None once it is gone."""
     here, there, _ = ends

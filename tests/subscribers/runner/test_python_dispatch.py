@@ -272,6 +272,22 @@ def test_failures_leave_the_other_answers_alone(stage: Open) -> None:
     assert (nothing.why or "").startswith("KeyError: 'k'")
 
 
+def test_a_text_that_is_no_utf8_does_not_cost_the_report(stage: Open) -> None:
+    """A lone surrogate in what is raised stands escaped, in the report, the letter and the answer."""
+
+    def guard(happening: Any, ctx: Any) -> Any:
+        raise RuntimeError("bad \udc80")
+
+    at = stage(lambda: decide("x")(guard))
+    question = Question(event())
+    at.ask(question)
+    assert (question.why or "").startswith("RuntimeError: bad \\udc80 (")
+    at.reporter.close()
+    assert [topic for topic, _ in at.reports] == ["prx.hooks.run", "prx.hooks.dead_letter"]
+    for _, payload in at.reports:
+        assert "RuntimeError: bad \\udc80" in orjson.loads(orjson.dumps(payload))["stderr"]
+
+
 def test_what_cannot_be_sent_is_a_failure(stage: Open) -> None:
     """The asker hears that there is no answer, and why."""
     at = stage(lambda: decide("x")(lambda e, c: c.message("unsendable")))

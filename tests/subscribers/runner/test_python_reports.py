@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
 from broker.protocol.events import Event
@@ -72,6 +74,16 @@ def test_a_failure_has_a_dead_letter_too(outcome: Outcome, status: str, reason: 
     for each in (report, letter):
         assert (each["status"], each["reason"], each["stderr"]) == (status, reason, stderr)
     assert letter["topic"] == EVENT.topic
+
+
+def test_a_name_of_a_file_that_is_no_utf8_does_not_cost_the_report() -> None:
+    """It stands escaped, wherever the name is told."""
+    strange = replace(registration(), path="/w/\udcff.py")
+    outcome = Raised(Fault("E: no", strange.path, 7, ""), 0.1)
+    for _, payload in told(run(outcome)._replace(registration=strange, name="\udcff.py:h")):
+        told_of = orjson.loads(orjson.dumps(payload))
+        assert (told_of["path"], told_of["hook"]) == ("/w/\\udcff.py", "\\udcff.py:h")
+        assert told_of["reason"] == "E: no (\\udcff.py:7)"
 
 
 def test_a_guards_run_waits_for_its_ask() -> None:
