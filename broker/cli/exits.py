@@ -51,7 +51,7 @@ TABLE: Final = (
     Row(
         REFUSED,
         "refused by a limit or a rule: topic, payload, size, runtime directory, or the broker says no; "
-        "of `ask`: denied, and nothing else",
+        "of `ask` and `fire`: denied, and nothing else",
         (
             TopicError,
             SchemaError,
