@@ -21,6 +21,9 @@ from hypothesis import HealthCheck, settings
 
 # Under nohup a hangup is ignored, by children too: brokers that are to hear it would not.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# In the background of a shell without job control an interrupt is ignored, in the same way.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true", "yes")
 LEAK_DEADLINE_S = 5.0

@@ -30,7 +30,7 @@ from .decision_lines import decision_fields, decision_lines
 from .exits import ASK_USER, DONE, FAILED, REFUSED, TIMED_OUT, USAGE, error_line
 from .options import add_json, duration, whole
 from .printing import emit, emit_json, forget_stdout, note, say
-from .pub import meant_topic, parse_object, raised, read_payload
+from .pub import event_topic, meant_topic, parse_object, raised, read_payload
 from .terminal import columns, in_colour, is_terminal
 
 SECONDS: Final = 2.0
@@ -155,6 +155,8 @@ def _notes(asked: Asked, options: argparse.Namespace) -> None:
             code="unpublished",
         )
     meant = meant_topic(options.topic)
+    if meant is None and asked.id is not None and not asked.decision.heard:
+        meant = event_topic(options.topic)
     if meant is not None:
         note(
             "ask",

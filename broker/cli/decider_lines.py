@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .quantities import count
 from .tables import Cell, table
-from .terminal import cut, paint, printable
+from .terminal import cut, paint, printable, width
 
 Row = Mapping[str, Any]
 
@@ -66,20 +66,31 @@ def ask_lines(asks: Row, label: int, *, colour: bool) -> Iterator[str]:
         yield paint(line, "red") if colour else line
 
 
-def decider_lines(rows: Sequence[Row], patterns: Sequence[str], *, colour: bool) -> list[str]:
-    """The table of deciders in their declared order; ``patterns`` has the text for each row."""
+def decider_lines(
+    rows: Sequence[Row], patterns: Sequence[str], columns: int | None = None, *, colour: bool
+) -> list[str]:
+    """The table of deciders in their declared order; ``patterns`` has the text for each row.
+
+    Where the table is wider than the ``columns`` of the terminal, patterns stand below their row.
+    """
     if not rows:
         return []
     order = sorted(range(len(rows)), key=lambda at: _place(rows[at]))
     cells = [_cells(rows[at], patterns[at]) for at in order]
-    titles = (
+    titles: tuple[str, ...] = (
         *("DECIDER", "PID", "PRIORITY", "FAILS", "ASKED", "ANSWERED", "FAILED", "TOO LATE"),
         "PATTERNS",
     )
-    lines = table(titles, cells, right=(1, 2, 4, 5, 6, 7), colour=colour)
+    right = (1, 2, 4, 5, 6, 7)
+    is_wide = columns is not None and max(map(width, table(titles, cells, right=right))) > columns
+    if is_wide:
+        titles, cells = titles[:-1], [row[:-1] for row in cells]
+    lines = table(titles, cells, right=right, colour=colour, flexible=(0,), columns=columns)
     found = lines[:1]
     for at, line in zip(order, lines[1:], strict=True):
         found.append(line)
+        if is_wide and patterns[at]:
+            found.append("    " + cut(f"for {patterns[at]}", max(0, (columns or 0) - 4)))
         further = _further(rows[at])
         if further:
             found.append("    " + (paint(further, "dim") if colour else further))

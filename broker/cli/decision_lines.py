@@ -27,6 +27,9 @@ LABEL: Final = 10
 HEAD_CHARACTERS: Final = 4_000
 """Of a value that is shown, at most."""
 
+SHOWN_CHARACTERS: Final = 2_000
+"""First characters of a text of somebody's that a terminal gets."""
+
 NAME_COLUMNS: Final = 32
 SAID_COLUMNS: Final = 40
 """Columns of a decider's name, and of what it said where the terminal does not tell how much fits."""
@@ -44,7 +47,10 @@ MISSING: Final = {
 
 
 def decision_lines(decision: Decision, columns: int | None, *, colour: bool = False) -> list[str]:
-    """The whole decision; ``columns`` is the width of the terminal, None for lines that are not broken."""
+    """The decision; ``columns`` is the width of the terminal, None for lines that are not broken.
+
+    A terminal gets the first :data:`SHOWN_CHARACTERS` of a text, and how much was left out; else it is whole.
+    """
     lines = [_verdict(decision, columns, colour=colour)]
     for label, text in _parts(decision):
         lines += _labelled(label, text, columns)
@@ -73,6 +79,13 @@ def decision_fields(decision: Decision) -> dict[str, Any]:
     }
 
 
+def beginning(text: str, columns: int | None) -> str:
+    """Somebody's text as far as a terminal of ``columns`` gets it; None: it is no terminal, and gets all."""
+    if columns is None or len(text) <= SHOWN_CHARACTERS:
+        return text
+    return f"{text[:SHOWN_CHARACTERS]}… ({plural(len(text) - SHOWN_CHARACTERS, 'more character')})"
+
+
 # -- for people ---------------------------------------------------------------------------------------
 
 
@@ -85,7 +98,8 @@ def _verdict(decision: Decision, columns: int | None, *, colour: bool) -> str:
         "none": "no opinion",
     }[decision.verdict]
     if decision.reason:
-        told += f": {' '.join(printable(line) for line in decision.reason.splitlines())}"
+        reason = beginning(decision.reason, columns)
+        told += f": {' '.join(printable(line) for line in reason.splitlines())}"
     if decision.verdict == "none" and not decision.heard:
         told += ": nobody was asked"
     elif decision.missing:
@@ -161,7 +175,7 @@ def _summary(answer: Answer, decider: str) -> str:
 def _labelled(label: str, text: str, columns: int | None) -> list[str]:
     """``text`` behind its label; its own lines, and those that the width makes, stand below one another."""
     found: list[str] = []
-    for line in text.splitlines() or [""]:
+    for line in beginning(text, columns).splitlines() or [""]:
         found += _wrapped(printable(line), columns, " " * LABEL)
     found[0] = f"{label:<{LABEL}}{found[0][LABEL:]}"
     return found

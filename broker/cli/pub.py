@@ -135,6 +135,16 @@ def meant_topic(topic: str) -> str | None:
     return None if near is None else LIFECYCLE + near
 
 
+def event_topic(name: str) -> str | None:
+    """The topic of the catalogued event that a bare ``name`` is, or is near to; None when there is none."""
+    if "." in name:
+        return None
+    from .spelling import nearest
+
+    near = name if name in EVENTS else nearest(name, EVENTS)
+    return None if near is None else LIFECYCLE + near
+
+
 def raised(cause: Cause, depth: int) -> Cause:
     """``cause`` at the greater of its depth and ``depth``."""
     return cause if cause.depth >= depth else Cause(depth, cause.event)

@@ -11,7 +11,7 @@ from .exits import DONE
 from .options import add_json, add_timeout
 from .printing import emit, emit_json
 from .status_lines import limit_lines, status_lines
-from .terminal import in_colour
+from .terminal import columns, in_colour, is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,5 +30,6 @@ def run(options: argparse.Namespace) -> int:
     elif options.limits:
         emit("\n".join(limit_lines(status)))
     else:
-        emit("\n".join(status_lines(status, colour=in_colour(sys.stdout, os.environ))))
+        wide = columns(os.environ) if is_terminal(sys.stdout) else None
+        emit("\n".join(status_lines(status, wide, colour=in_colour(sys.stdout, os.environ))))
     return DONE

@@ -43,14 +43,14 @@ RUN_WORDS: Final = {"ok": "ok", "failed": "failed", "timeout": "timed out", "not
 """How a run may have ended, in the order in which it is told; other ends are told by their name."""
 
 
-def status_lines(status: Row, *, colour: bool = False) -> list[str]:
-    """The whole report."""
+def status_lines(status: Row, columns: int | None = None, *, colour: bool = False) -> list[str]:
+    """The whole report; ``columns`` is the width of the terminal, to which names and patterns are cut."""
     parts = (
         _broker(status, colour=colour),
-        _subscribers(status, colour=colour),
-        _deciders(status, colour=colour),
-        _publishers(status, colour=colour),
-        _lost(status, colour=colour),
+        _subscribers(status, columns, colour=colour),
+        _deciders(status, columns, colour=colour),
+        _publishers(status, columns, colour=colour),
+        _lost(status, columns, colour=colour),
     )
     lines: list[str] = []
     for part in parts:
@@ -118,7 +118,7 @@ def _holdings(retained: Row, spool: Row) -> Iterator[str]:
         yield _labelled("spool", f"{plural(spool['files'], 'large payload')}, {held}")
 
 
-def _subscribers(status: Row, *, colour: bool) -> Iterator[str]:
+def _subscribers(status: Row, columns: int | None, *, colour: bool) -> Iterator[str]:
     rows: Sequence[Row] = status.get("subscribers", ())
     patterns = _registered(status, "subscriber")
     cells = [
@@ -133,7 +133,8 @@ def _subscribers(status: Row, *, colour: bool) -> Iterator[str]:
         for row in rows
     ]
     titles = ("SUBSCRIBER", "PID", "RECEIVED", "MISSED", "LAG", "PATTERNS")
-    yield from _with_remarks(table(titles, cells, right=(1, 2, 3, 4), colour=colour), rows, colour=colour)
+    lines = table(titles, cells, right=(1, 2, 3, 4), colour=colour, flexible=(5, 0), columns=columns)
+    yield from _with_remarks(lines, rows, colour=colour)
     yield from _omitted(status, "subscribers")
 
 
@@ -190,15 +191,15 @@ def _numbers(counters: Row) -> dict[str, float]:
     return {name: value for name, value in counters.items() if isinstance(value, int | float)}
 
 
-def _deciders(status: Row, *, colour: bool) -> Iterator[str]:
+def _deciders(status: Row, columns: int | None, *, colour: bool) -> Iterator[str]:
     rows: Sequence[Row] = status.get("deciders", ())
     registered = _registered(status, "decider")
     patterns = [_patterns(registered.get(_key(row), row)) for row in rows]
-    yield from decider_lines(rows, patterns, colour=colour)
+    yield from decider_lines(rows, patterns, columns, colour=colour)
     yield from _omitted(status, "deciders")
 
 
-def _publishers(status: Row, *, colour: bool) -> Iterator[str]:
+def _publishers(status: Row, columns: int | None, *, colour: bool) -> Iterator[str]:
     rows: Sequence[Row] = status.get("publishers", ())
     cells = [
         (
@@ -212,12 +213,12 @@ def _publishers(status: Row, *, colour: bool) -> Iterator[str]:
         for row in rows
     ]
     titles = ("PUBLISHER", "PID", "PUBLISHED", "DROPPED: NO BUS", "QUEUE FULL", "TOO DEEP")
-    lines = table(titles, cells, right=(1, 2, 3, 4, 5), colour=colour)
+    lines = table(titles, cells, right=(1, 2, 3, 4, 5), colour=colour, flexible=(0,), columns=columns)
     yield from lines if rows else (lines[0], "(none)")
     yield from _omitted(status, "publishers")
 
 
-def _lost(status: Row, *, colour: bool) -> Iterator[str]:
+def _lost(status: Row, columns: int | None, *, colour: bool) -> Iterator[str]:
     rows: Sequence[Row] = status.get("lost_publishers", ())
     if not rows:
         return
@@ -230,7 +231,8 @@ def _lost(status: Row, *, colour: bool) -> Iterator[str]:
         )
         for row in rows
     ]
-    yield from table(("LOST PUBLISHER", "PID", "LAST REPORTED", "ENDED"), cells, right=(1, 2), colour=colour)
+    titles = ("LOST PUBLISHER", "PID", "LAST REPORTED", "ENDED")
+    yield from table(titles, cells, right=(1, 2), colour=colour, flexible=(0,), columns=columns)
     yield from _omitted(status, "lost_publishers")
     yield "What these published after their last report is unknown."
 

@@ -123,37 +123,32 @@ class Publisher:
             self._asks = LoopAsker(opened.asker)
         asks, request = self._asks, question.request
         try:
-            await asks.connect(deadline)
-            futures: list[asyncio.Future[list[Any]]] = []
-            opened.pose(
-                question,
-                lambda frame: futures.append(
-                    asks.send(request, ask_message(request, frame, timeout), deadline)
-                ),
-            )
-            rows = await self._answers_to(question, futures[0], deadline)
+            if not asks.connected:
+                await asks.connect(deadline)
+            opened.pose(question, None)  # the copy is gathered, and the ask is sent before it leaves
+            future = asks.send(request, ask_message(request, question.frame, timeout), deadline)
+            try:
+                rows = await future
+            except RequestRefused as error:
+                rows = await self._asked_again(question, error, deadline)
         finally:
             asks.forget(request)
             opened.settle(question)
         return question.decide(read_heard(rows, opened.load), revalidate)
 
-    async def _answers_to(
-        self, question: Question, future: asyncio.Future[list[Any]], deadline: float
-    ) -> list[Any]:
-        """What was heard; a broker that does not know us (yet) is told who we are and asked again."""
+    async def _asked_again(self, question: Question, error: RequestRefused, deadline: float) -> list[Any]:
+        """What was heard at last: a broker that does not know us (yet) is told who we are and asked again."""
         assert self._asks is not None
-        while True:
-            try:
-                return await future
-            except RequestRefused as error:
-                if error.remote_code != UNKNOWN_PEER or self._loop.time() >= deadline:
-                    raise
+        while error.remote_code == UNKNOWN_PEER and self._loop.time() < deadline:
             self._opened().introduce()
             await asyncio.sleep(HELLO_SECONDS / 10)
             left = max(0.001, deadline - self._loop.time())
-            future = self._asks.send(
-                question.request, ask_message(question.request, question.frame, left), deadline
-            )
+            data = ask_message(question.request, question.frame, left)
+            try:
+                return await self._asks.send(question.request, data, deadline)
+            except RequestRefused as again:
+                error = again
+        raise error
 
     @property
     def ready(self) -> bool:

@@ -160,8 +160,9 @@ class Asking:
             if question.body is not None:
                 stream, level, names = question.stream, question.level, question.names
                 if self._outlet.gather(stream, level, names, question.body, now_ns, tail=tail):
+                    frame = question.numbered(now_ns)
                     if send is not None:
-                        send(question.numbered(now_ns))
+                        send(frame)
                     return
             self._outlet.flush()
             question.take_number(now_ns)

@@ -52,6 +52,11 @@ class LoopAsker:
         self._outbox: list[bytes] = []
         self._loop.add_reader(int(self._lane.socket.fd), self._drain)
 
+    @property
+    def connected(self) -> bool:
+        """Whether a broker was at the other end when last seen."""
+        return self._lane.connected
+
     async def connect(self, deadline: float) -> None:
         """Wait until a broker is at the other end; raises :class:`BusUnreachable` past ``deadline``."""
         if self._lane.connected:

@@ -21,6 +21,8 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
 
     Raises :class:`SchemaError`.
     """
+    if type(payload) is dict:
+        return _encode(payload, stream)
     if type(payload) is bytes:
         try:
             value = loads(payload)
@@ -33,7 +35,10 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
         return encode_payload(bytes(payload), stream)
     if not isinstance(payload, Mapping):
         raise SchemaError(f"payload is {_kind(payload)}; a dict or the bytes of a JSON object is expected")
-    plain = dict(payload)
+    return _encode(dict(payload), stream)
+
+
+def _encode(plain: dict[str, Any], stream: Stream) -> bytes:
     if stream.check is not None:
         stream.check(plain)
     try:

@@ -245,6 +245,8 @@ def merge(
     rewrite = NO_REWRITE
     if any(a.updated_input is not None for a in answers):
         rewrite = _rewrite(answers, original, revalidate)
+    if len(answers) == 1 and answers[0][3:9] == _SILENT:
+        return Decision(verdict, reason, by, (), original, heard=tuple(heard))
     output = next((a for a in answers if a.output is not NOTHING), None)
     stop = next((a for a in answers if a.stop), None)
     return Decision(
@@ -271,6 +273,10 @@ def merge(
 
 CONSTRAINTS: Final = "constraints"
 """Who refused, when it was the agent's own constraints."""
+
+
+_SILENT: Final = ((), None, NOTHING, False, None, None)
+"""Contexts to system message of an answer that is a verdict and nothing else."""
 
 
 def _in_order(heard: Sequence[Heard]) -> list[Answer]:
