@@ -31,8 +31,8 @@ def table(
 ) -> list[str]:
     """The lines of a table with ``titles``; the columns with the indexes ``right`` stand to the right.
 
-    Where the terminal has fewer ``columns`` than the table needs, those with the indexes ``flexible`` are cut,
-    in this order, to what their titles need at least.
+    Where the terminal has fewer ``columns`` than the table needs, those with the indexes ``flexible`` are
+    cut, in this order, to what their titles need at least.
     """
     cells: list[list[Cell]] = [[Cell(title, "bold") for title in titles]]
     cells += [[cell if isinstance(cell, Cell) else Cell(cell, "") for cell in row] for row in rows]

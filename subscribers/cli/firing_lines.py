@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from broker.cli.decision_lines import STYLES, decision_lines
+from broker.cli.decision_lines import STYLES, beginning, decision_lines
 from broker.cli.quantities import milliseconds
 from broker.cli.terminal import printable
 from broker.protocol.decisions import NOTHING, Answer
@@ -108,7 +108,8 @@ class FiringLines:
         for each in said:
             style = STYLES[answer.verdict] if each is verdict else ""
             styles = (style,) if style else ()
-            yield from self._lines.paragraph(printable(each), self._indent, *styles, hanging=2)
+            told = printable(beginning(each, self._lines.columns))
+            yield from self._lines.paragraph(told, self._indent, *styles, hanging=2)
 
     def _summary(self, firing: Firing) -> Iterator[str]:
         fired = [each for file in firing.files for each in file.fired]

@@ -129,6 +129,16 @@ def test_nobody_to_ask_is_no_opinion(bus: str) -> None:
     assert asked(bus, "a.nobody").stdout == "no opinion: nobody was asked\n"
 
 
+@pytest.mark.parametrize("topic", ["tool_call_start", "prx.lifecycle.tool_call_strat"])
+def test_a_topic_that_nobody_decides_is_told_with_the_one_that_was_meant(bus: str, topic: str) -> None:
+    """Who asks about an event by its bare name, or with a slip in it, hears which topic it has."""
+    said = asked(bus, topic, "{}")
+    assert said.returncode == 0
+    assert said.stderr.endswith(f"did you mean {START}?\n")
+    with deciding(bus, "tool_call_start", lambda ask: []):
+        assert asked(bus, "tool_call_start", "{}").stderr == ""
+
+
 def test_a_late_decider_is_five_unless_somebody_denies(bus: str) -> None:
     """Who is missing is named with why; a no of another is a no all the same."""
     verdicts = ["allow", "deny"]

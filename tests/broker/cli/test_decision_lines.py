@@ -209,3 +209,15 @@ def test_the_object_for_programs_has_everything() -> None:
 def test_what_json_cannot_say_is_text(value: object, told: object) -> None:
     """msgpack has bytes, and a handler in this process may have anything."""
     assert decision_fields(decided(heard(Answer("a", output=value))))["output"] == {"by": "a", "value": told}
+
+
+def test_a_terminal_gets_the_beginning_of_a_long_text() -> None:
+    """2,000 characters and how many more there are, of a reason as of a context; a file gets them all."""
+    long = "x" * 1_002_000
+    decision = decided(heard(Answer("g", "deny", long, contexts=(long,))))
+    lines = decision_lines(decision, 80)
+    assert sum(map(len, lines)) < 5_000
+    assert "… (1,000,000 more characters)" in lines[0]
+    assert "… (1,000,003 more characters)" in "".join(lines[1:])  # who said it stands before it
+    assert text(decision).count(long) == 2
+    assert decision_fields(decision)["reason"] == long

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from broker.cli import pub
 from broker.cli.exits import CommandError
-from broker.cli.pub import meant_topic, parse_object, position, raised, read_payload
+from broker.cli.pub import event_topic, meant_topic, parse_object, position, raised, read_payload
 from broker.client.context import Cause
 from broker.protocol.errors import LimitExceeded, SchemaError
 
@@ -141,3 +141,17 @@ def test_the_greater_depth_holds(inherited: int, given: int, depth: int) -> None
 def test_a_mistyped_event_is_told_the_catalogued_one(topic: str, meant: str | None) -> None:
     """Only below the prefix of the catalogue, and only when one is near."""
     assert meant_topic(topic) == meant
+
+
+@pytest.mark.parametrize(
+    "name,topic",
+    [
+        ("tool_call_start", "prx.lifecycle.tool_call_start"),
+        ("tool_call_strat", "prx.lifecycle.tool_call_start"),
+        ("my.topic", None),
+        ("nothing-like-it", None),
+    ],
+)
+def test_a_bare_name_is_near_to_the_topic_of_an_event(name: str, topic: str | None) -> None:
+    """The event of this name, or the nearest; a topic of one's own is nobody's slip."""
+    assert event_topic(name) == topic

@@ -170,3 +170,27 @@ def test_limits_have_their_unit_and_consequence() -> None:
     assert lines[1] == "payload        65,536  bytes  claim check, or refused with oversize='reject'"
     assert lines[2] == "of_the_future   1,234"
     assert len(lines) == 3
+
+
+def test_a_terminal_gets_tables_that_fit_it() -> None:
+    """Patterns are cut first, then names; numbers never, and what is no terminal gets all."""
+    name = "a-subscriber-with-a-long-name"
+    patterns = ["prx.lifecycle.tool_call_start", "prx.lifecycle.tool_result"]
+    peers = [
+        {"name": name, "role": role, "pid": 4_194_303, "patterns": patterns, "pattern_count": 2}
+        for role in ("subscriber", "decider")
+    ]
+    row = subscriber(name=name, pid=4_194_303, received=123_456_789)
+    decider = {"name": name, "pid": 4_194_303, "failure": "open"}
+    publisher = {"name": name, "pid": 4_194_303, "published": 123_456_789}
+    lost = [{**publisher, "how": "lost", "ended_s": 5}]
+    given = report(
+        subscribers=[row], deciders=[decider], publishers=[publisher], lost_publishers=lost, peers=peers
+    )
+    assert max(map(len, status_lines(given))) > 100
+    assert " ".join(patterns)[:40] in "\n".join(status_lines(given))
+    lines = status_lines(given, 80)
+    tables = lines[lines.index("") + 1 :]
+    assert max(map(len, tables)) <= 80
+    assert sum("123,456,789" in line for line in tables) == 3
+    assert "    for prx.lifecycle.tool_call_start prx.lifecycle.too…" in tables

@@ -28,3 +28,12 @@ def test_colours_do_not_change_the_alignment() -> None:
 def test_no_rows_leave_the_heading() -> None:
     """An empty table is its titles."""
     assert table(("A", "B"), []) == ["A  B"]
+
+
+def test_flexible_columns_are_cut_to_the_terminal_in_their_order() -> None:
+    """The first of them gives what it can, down to its title; then the next; the others are never cut."""
+    titles, rows = ("NAME", "N", "WHAT"), [("abcdefgh", "1234567", "ijklmnop")]
+    assert table(titles, rows, flexible=(2, 0), columns=30)[1] == "abcdefgh  1234567  ijklmnop"
+    assert table(titles, rows, flexible=(2, 0), columns=25)[1] == "abcdefgh  1234567  ijklm…"
+    assert table(titles, rows, flexible=(2, 0), columns=21)[1] == "abcde…  1234567  ijk…"
+    assert table(titles, rows, flexible=(2, 0), columns=5)[1] == "abc…  1234567  ijk…"
