@@ -36,6 +36,7 @@ class WorkerProcess:
         self.share = share
         self.started = time.monotonic()
         self.counts: Mapping[str, int] = {}
+        self.guards: tuple[str, ...] = ()
         self.kill_at: float | None = None
         self.why_killed: str | None = None
         ours, theirs = socket.socketpair()

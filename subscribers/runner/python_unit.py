@@ -4,8 +4,9 @@
 
 A change is loaded by a new worker beside the one in service, which leaves only when the other is ready; one
 that cannot load changes nothing but what is said. A worker that was condemned by a stuck handler is replaced
-in the same way; one that has died, after a pause. Decides that order. Refuses to know descriptors and clocks:
-times are arguments, and processes are started through a function.
+in the same way; one that has died, after a pause. A version that lacks a guard of the one in service takes
+over a moment later than others, for a file may be half saved, and it is said which. Decides that order.
+Refuses to know descriptors and clocks: times are arguments, and processes are started through a function.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ READY_SECONDS: Final = 40.0
 LEAVE_SECONDS: Final = 65.0
 """How long one that leaves may take: its calls have at most a minute."""
 
+SHRINK_SECONDS: Final = 0.8
+"""How long a version that lacks guards has to stand still: an edit is noticed within 0.6 s."""
+
 log = get_logger("subscribers.python")
 
 
@@ -37,6 +41,7 @@ class Process(Protocol):
     share: str | None
     started: float
     counts: Mapping[str, int]
+    guards: tuple[str, ...]
     kill_at: float | None
 
     @property
@@ -82,6 +87,9 @@ class Unit:
         self._is_condemned = False
         self.is_gone = False
         self.counts: Mapping[str, int] = {}
+        self._guards: tuple[str, ...] = ()  # those of the worker that was last in service
+        self._shrinks_at: float | None = None  # when a version that lacks some of them takes over
+        self._shrunk: tuple[Process, Mapping[str, Any]] | None = None  # it, unless it needs no worker at all
 
     # -- from outside -------------------------------------------------------------------------
 
@@ -94,11 +102,13 @@ class Unit:
     def due(self) -> float | None:
         """When :meth:`look` is next to be called."""
         dues = [process.kill_at for process in self.processes if process.kill_at is not None]
-        dues += [] if self._due is None else [self._due]
+        dues += [due for due in (self._due, self._shrinks_at) if due is not None]
         return min(dues, default=None)
 
     def load(self, now: float) -> None:
         """Load the file as it is now, beside what is in service."""
+        if self._shrunk is None:
+            self._shrinks_at = None  # what was found before is not what there is
         if self._is_asked:
             return  # the one in service has been told, and will answer: then it is loaded
         if self.coming is not None or self._share is not None:
@@ -117,7 +127,8 @@ class Unit:
 
     def remove(self, now: float) -> None:
         """The file is gone: what is under way ends, nothing else begins."""
-        self.is_gone, self._due = True, None
+        self.is_gone, self._due, self._shrinks_at, self._shrunk = True, None, None, None
+        self._say_lost(())
         if self.coming is not None:
             self.coming.kill("its file is gone")
         if self.current is not None:
@@ -126,7 +137,7 @@ class Unit:
 
     def end(self) -> None:
         """Have everything finish and end."""
-        self.is_gone, self._due = True, None
+        self.is_gone, self._due, self._shrinks_at, self._shrunk = True, None, None, None
         for process in self.processes:
             process.end()
 
@@ -138,6 +149,8 @@ class Unit:
                 process.kill("it took too long")
             elif overdue := process.overdue(now):
                 process.kill(f"{overdue[0].handler} did not end in time, and nothing could interrupt it")
+        if self._shrinks_at is not None and now >= self._shrinks_at:
+            self._shrink(now)
         if self._due is not None and now >= self._due and not self.is_gone:
             self._due = None
             self.load(now)
@@ -150,8 +163,9 @@ class Unit:
         if process is self.coming:
             if said == "loaded":
                 process.counts = message.get("counts", {})
+                process.guards = tuple(message.get("guards", ()))
             elif said == "ready":
-                self._take_over(process, message, now)
+                self._is_ready(process, message, now)
             elif said == "refused":
                 self._say_refused(message)
             elif said == "idle":
@@ -200,6 +214,37 @@ class Unit:
             return
         self.coming.kill_at = now + READY_SECONDS
 
+    def _is_ready(self, process: Process, message: Mapping[str, Any], now: float) -> None:
+        if self.current is None or not set(self._guards).difference(process.guards):
+            self._take_over(process, message, now)
+        elif self._shrunk is None:
+            process.kill_at, self._shrinks_at, self._shrunk = None, now + SHRINK_SECONDS, (process, message)
+
+    def _shrink(self, now: float) -> None:
+        """The file has stood still for a while with fewer guards than before: so it is meant."""
+        shrunk, self._shrunk, self._shrinks_at = self._shrunk, None, None
+        if shrunk is None:
+            self._give_up(now)
+        elif self._again:  # it is another file by now, and that is loaded next
+            self._is_explained = True
+            shrunk[0].kill("its file has changed meanwhile")
+        else:
+            self._take_over(*shrunk, now)
+
+    def _give_up(self, now: float) -> None:
+        """Nothing is to be in service any more."""
+        self._say_lost(())
+        if self.current is not None:
+            self._leave(self.current, now, 0)
+            self.current = None
+
+    def _say_lost(self, guards: tuple[str, ...]) -> None:
+        """``guards`` are what is in force from now on."""
+        lost = [name for name in self._guards if name not in guards]
+        self._guards = guards
+        if lost:
+            log.warning("guards are no longer in force", file=self.unit.path, guards=lost)
+
     def _take_over(self, process: Process, message: Mapping[str, Any], now: float) -> None:
         """The new worker is in service: the old one has to take only what was published before."""
         before = self.current
@@ -208,6 +253,7 @@ class Unit:
         self.counts = process.counts
         self.settled = True
         self._is_condemned = False
+        self._say_lost(process.guards)
         log.info("handlers are in force", file=self.unit.path, pid=process.pid, **process.counts)
         if before is not None:
             self._leave(before, now, message.get("at_ns", 0))
@@ -232,6 +278,8 @@ class Unit:
         """The new worker ended before it was ready."""
         is_explained, self._is_explained = self._is_explained, False
         self.coming = None
+        if self._shrunk is not None:
+            self._shrunk, self._shrinks_at = None, None
         self.settled = True
         if not (is_explained or self.is_gone):
             log.error("handlers could not be loaded", file=self.unit.path, how=how)
@@ -293,9 +341,10 @@ class Unit:
         self._is_explained = True
         process.counts = self.counts = message.get("counts", {})
         log.info("a file has no handlers that watch or decide", file=self.unit.path, **self.counts)
-        if self.current is not None:
-            self._leave(self.current, now, 0)
-            self.current = None
+        if self.current is None or not self._guards:
+            self._give_up(now)
+        else:
+            self._shrinks_at = now + SHRINK_SECONDS
 
     def _condemned(self, message: Mapping[str, Any], now: float) -> None:
         if not self._is_condemned:

@@ -301,7 +301,8 @@ def _told(loaded: Loaded) -> dict[str, Any]:
     """What the service has to know of a loaded file."""
     kinds = [each.kind for each in loaded.registrations]
     counts = {kind: kinds.count(kind) for kind in ("on", "decide", "transform")}
-    return {"files": loaded.files, "counts": counts}
+    guards = [sayable(each.name) for each in loaded.registrations if each.kind == "decide"]
+    return {"files": loaded.files, "counts": counts, "guards": guards}
 
 
 def main(argv: list[str] | None = None) -> int:

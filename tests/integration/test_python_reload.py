@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from broker.client import Publisher
@@ -111,6 +112,18 @@ def test_an_edited_neighbour_reloads_who_imports_it() -> None:
             assert says(on, "before")
             (on.folder / "_rules.py").write_text('REASON = "after!"\n')
             until(lambda: says(on, "after!"), "the new rule")
+
+
+def test_an_emptied_file_says_which_guards_are_gone() -> None:
+    """It is meant when it stays so: the guard goes, with a warning that names it."""
+    with scene() as on:
+        path = on.write("guard.py", guard(1))
+        with handlers(on) as service:
+            assert says(on, "1")
+            path.write_text("")
+            until(lambda: not on.agent.ask(START, {}, timeout=LONG_S).heard, "an ask that nobody is asked")
+            (line,) = [line for line in service.log.read_text().splitlines() if "no longer in force" in line]
+    assert (orjson.loads(line)["level"], orjson.loads(line)["guards"]) == ("warning", ["guard"])
 
 
 def test_a_touched_file_is_not_loaded_again() -> None:

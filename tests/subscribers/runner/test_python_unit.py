@@ -11,7 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from subscribers.runner.python_unit import LEAVE_SECONDS, READY_SECONDS, Unit
+from subscribers.runner import python_unit
+from subscribers.runner.python_unit import LEAVE_SECONDS, READY_SECONDS, SHRINK_SECONDS, Unit
 from subscribers.runtimes.python_board import Underway
 from subscribers.sources.handlers import HandlerUnit
 
@@ -40,6 +41,8 @@ class Fake:
         self.share = share
         self.started = 0.0
         self.counts: Mapping[str, int] = {}
+        self.guards: tuple[str, ...] = ()
+        self.is_ready = False
         self.kill_at: float | None = None
         self.said: list[Mapping[str, Any]] = []
         self.killed: list[str] = []
@@ -270,6 +273,93 @@ def test_a_file_without_such_handlers_needs_no_worker() -> None:
     assert (stage.unit.processes, stage.unit.due) == ([], None)
 
 
+def guarded(*guards: str) -> tuple[Stage, Fake, Fake]:
+    """One with two guards in service, and one that comes, at 2 s, with ``guards``."""
+    stage = Stage()
+    stage.unit.load(0.0)
+    stage.hear(stage.started[0], {"is": "loaded", "counts": {"decide": 2}, "guards": ["g", "h"]})
+    stage.hear(stage.started[0], READY)
+    stage.unit.load(1.0)
+    stage.hear(stage.started[0], {"is": "sharing"}, 1.0)
+    old, new = stage.started
+    if guards:
+        stage.hear(new, {"is": "loaded", "counts": {"decide": len(guards)}, "guards": guards}, 2.0)
+        stage.hear(new, READY, 2.0)
+    else:
+        stage.hear(new, {"is": "idle", "counts": {}}, 2.0)
+        stage.unit.ended(new, "it ended by itself with 0", 2.0)
+        stage.hear(old, {"is": "alone"}, 2.0)
+    return stage, old, new
+
+
+class Log:
+    """Notes the facts of warnings and errors."""
+
+    def __init__(self) -> None:
+        self.said: list[dict[str, Any]] = []
+
+    def info(self, text: str, **facts: Any) -> None:
+        """Nobody has to do anything about it."""
+
+    def warning(self, text: str, **facts: Any) -> None:
+        """Note it."""
+        self.said.append(facts)
+
+    error = warning
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The facts of every warning and error."""
+    log = Log()
+    monkeypatch.setattr(python_unit, "log", log)
+    return log.said
+
+
+@pytest.mark.parametrize("guards", [(), ("h",)])
+def test_a_version_that_lacks_guards_takes_over_a_moment_later(
+    guards: tuple[str, ...], said: list[dict[str, Any]]
+) -> None:
+    """Those before stay in force until the file has stood still for a while; then it is said which go."""
+    stage, old, new = guarded(*guards)
+    stage.unit.look(2.0 + SHRINK_SECONDS - 0.1)
+    assert stage.unit.current is old
+    assert said == []
+    stage.unit.look(2.0 + SHRINK_SECONDS)
+    assert stage.unit.current is (new if guards else None)
+    assert "retire" in old.orders
+    (warning,) = said
+    assert warning["guards"] == [name for name in ("g", "h") if name not in guards]
+    stage.unit.look(50.0)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("guards", [(), ("h",)])
+def test_a_half_saved_file_takes_no_guard_away(guards: tuple[str, ...], said: list[dict[str, Any]]) -> None:
+    """An edit within that moment: the half version never takes over, and the whole one does at once."""
+    stage, old, new = guarded(*guards)
+    stage.unit.load(2.0 + SHRINK_SECONDS / 2)
+    stage.unit.look(2.0 + SHRINK_SECONDS)
+    if guards:
+        assert new.killed == ["its file has changed meanwhile"]
+        stage.unit.ended(new, "it was ended by SIGKILL", 3.0)
+        stage.hear(old, {"is": "alone"}, 3.0)
+    assert stage.unit.current is old
+    stage.hear(old, {"is": "sharing"}, 3.0)
+    whole = stage.started[2]
+    stage.hear(whole, {"is": "loaded", "counts": {"decide": 3}, "guards": ["g", "h", "i"]}, 3.0)
+    stage.hear(whole, READY, 3.0)
+    assert stage.unit.current is whole
+    assert said == []
+
+
+def test_guards_of_a_file_that_is_gone_are_named(said: list[dict[str, Any]]) -> None:
+    """Whoever deletes a file learns what is no longer in force."""
+    stage, _, _ = guarded("g", "h")
+    stage.unit.remove(3.0)
+    assert [warning["guards"] for warning in said] == [["g", "h"]]
+
+
 @pytest.mark.parametrize("make", [in_service, changing])
 def test_a_file_that_is_gone_takes_its_workers_along(make: Any) -> None:
     """The one in service leaves in order, one that was coming is killed, and nothing is started again."""
@@ -341,7 +431,13 @@ class Life(RuleBasedStateMachine):
     def _answer(self, process: object) -> bool:
         unit = self.stage.unit
         assert isinstance(process, Fake)
-        if process is unit.coming:
+        if process.killed:
+            unit.ended(process, process.killed[-1], self.now)
+            return True
+        if process is unit.coming and not process.is_ready:
+            process.is_ready = True
+            guards = ["g"] if process.edits % 2 else []
+            self.stage.hear(process, {"is": "loaded", "guards": guards}, self.now)
             self.stage.hear(process, READY, self.now)
             return True
         if not process.said:
