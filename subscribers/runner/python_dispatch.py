@@ -15,10 +15,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
+import msgpack
+
 from broker.client import handling
 from broker.logs import get_logger
-from broker.protocol.decisions import Failure
-from broker.protocol.errors import BusError
+from broker.protocol.decisions import NOTHING, VERDICTS, Answer, Failure, answer_of
+from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 
 from ..handlers.context import Context, answer_in
@@ -35,6 +37,8 @@ from .python_flights import Flight, Flights, Result
 from .python_lanes import Task
 from .python_reports import Reporter, Run, failure_of
 from .python_round import Ask, Entry, Round
+
+ERROR_CHARACTERS: Final = 200
 
 PUT_OFF: Final = 1_000
 """Events that may wait for the end of a change of versions."""
@@ -387,11 +391,31 @@ def _result(registration: Registration, outcome: Outcome) -> tuple[Outcome, Resu
     """What a guard's call comes to; a value that is no answer makes it a failure."""
     if isinstance(outcome, Returned):
         try:
-            return outcome, Result(answer_in(outcome.value, registration))
+            answer = answer_in(outcome.value, registration)
+            if answer is not None and not _is_simple(answer):
+                _check_sendable(answer)
+            return outcome, Result(answer)
         except HandlerError as error:
             fault = Fault(str(error), registration.path, registration.line, "")
             outcome = Raised(fault, outcome.seconds)
     return outcome, Result(None, failure_of(outcome))
+
+
+def _is_simple(answer: Answer) -> bool:
+    """Whether the answer is one that can be sent for certain: a verdict, and perhaps a plain reason."""
+    if answer.updated_input is not None or answer.output is not NOTHING or answer.contexts:
+        return False
+    if answer.stop_reason is not None or answer.system_message is not None or answer.verdict not in VERDICTS:
+        return False
+    return answer.reason is None or (type(answer.reason) is str and answer.reason.isascii())
+
+
+def _check_sendable(answer: Answer) -> None:
+    """A handler may put anything into an answer; raises :class:`HandlerError` for what cannot be sent."""
+    try:
+        answer_of(msgpack.unpackb(msgpack.packb(answer.fields())))
+    except Exception as error:
+        raise HandlerError(f"its answer cannot be sent: {shown(error, ERROR_CHARACTERS)}") from None
 
 
 def _status(outcome: Outcome) -> str:

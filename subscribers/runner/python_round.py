@@ -84,6 +84,13 @@ class Round:
         try:
             self._ask.reply(answers)
         except Exception as error:  # a handler may put anything into an answer
-            names = sorted({answer.handler for answer in answers})
-            log.error("an answer cannot be sent", handlers=names, error=shown(error, 300))
+            names = sorted({sayable(str(answer.handler)) for answer in answers})
+            places = [f"{sayable(e.registration.path)}:{e.registration.line}" for e in self._guards]
+            log.error(
+                "an answer cannot be sent",
+                handlers=names,
+                at=places,
+                event_id=self._ask.event.id,
+                error=shown(error, 300),
+            )
             self._ask.fail(f"an answer of {', '.join(names)} cannot be sent: {shown(error, 200)}")

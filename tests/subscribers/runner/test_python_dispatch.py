@@ -296,6 +296,52 @@ def test_what_cannot_be_sent_is_a_failure(stage: Open) -> None:
     assert "cannot be sent: ValueError('cannot be packed')" in (question.why or "")
 
 
+def deep() -> Any:
+    """5,000 lists in each other."""
+    value: Any = []
+    for _ in range(5_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "answer,why",
+    [
+        (lambda c: c.rewrite({"paths": {"a"}}), "TypeError"),
+        (lambda c: c.rewrite({1: "a"}), "int"),
+        (lambda c: c.replace_output(deep()), "recursion limit"),
+        (lambda c: c.deny("bad \udc80"), "surrogates not allowed"),
+        (lambda c: c.deny("no", context="bad \udc80"), "surrogates not allowed"),
+        (lambda c: Answer("f.py:h", "perhaps"), "verdict"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_run_whose_answer_cannot_be_sent_has_failed(
+    stage: Open, answer: Callable[[Any], Answer], why: str
+) -> None:
+    """Its report says so with handler, place, event and reason; other guards of the ask are heard."""
+
+    def guard(happening: Any, ctx: Any) -> Any:
+        return answer(ctx)
+
+    def define() -> None:
+        decide("x")(guard)
+        decide("x")(lambda e, c: c.deny("no", context="näh", message="m"))
+
+    at = stage(define)
+    question = Question(event())
+    at.ask(question)
+    assert [each.reason for each in question.answers or ()] == ["no"]
+    at.reporter.close()
+    failed = [payload for _, payload in at.reports if payload["hook"].endswith("guard")]
+    assert [topic for topic, _ in at.reports].count("prx.hooks.dead_letter") == 1
+    assert len(failed) == 2
+    for each in failed:
+        assert (each["status"], each["path"], each["event_id"]) == ("failed", __file__, event().id)
+        assert "its answer cannot be sent: " in each["reason"]
+        assert why in each["reason"]
+        assert f"(test_python_dispatch.py:{guard.__code__.co_firstlineno})" in each["reason"]
+
+
 def test_what_a_handler_publishes_is_caused_by_its_event(stage: Open) -> None:
     """Through its context and through any publisher of this process, whichever kind of handler it is."""
     depths: list[Any] = []
