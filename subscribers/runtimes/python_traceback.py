@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 
 from broker.protocol.errors import shown
 
+from ..handlers.registration import HandlerError
+
 FRAMES: Final = 20
 """Innermost frames that are shown."""
 
@@ -42,7 +44,12 @@ def fault_of(error: BaseException, folder: str) -> Fault:
         return Fault(f"{name} ({other} when told)", None, None, "")
     _trim(told, folder)
     path, line = _place(told, folder)
-    reason = _cut("".join(told.format_exception_only()).strip().splitlines()[-1:] or [""], REASON_CHARACTERS)
+    said = "".join(told.format_exception_only()).strip().splitlines()[-1:] or [""]
+    if isinstance(
+        error, HandlerError
+    ):  # what a decorator or the context refuses: the class says nothing more
+        said[0] = said[0].partition(": ")[2] or said[0]
+    reason = _cut(said, REASON_CHARACTERS)
     return Fault(reason, path, line, _cut(["".join(told.format())], CHARACTERS))
 
 

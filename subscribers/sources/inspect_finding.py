@@ -7,6 +7,8 @@ file of Python imports what handlers import.
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -19,6 +21,9 @@ from .inspect_files import is_hook_file_name
 
 LOOKED_AT: Final = 1_048_576
 """Bytes of a file with a name that says nothing that are looked at."""
+
+HOME_FOLDER: Final = ".librefang"
+"""A home by its name; any other folder ``hooks`` without a hook file is probably something else."""
 
 PYTHON_IMPORT: Final = b"subscribers.handlers"
 """What a file of handlers imports, and few others do."""
@@ -62,7 +67,10 @@ def hooks_of_home(folder: str) -> Finding:
         unreadable = _error("unreadable_folder", root, message, "let this user read it")
         return Finding(tuple(own), () if isinstance(error, NotADirectoryError) else (unreadable,))
     misnamed = [remark.path for remark in listing.remarks if remark.code == "misnamed_file"]
-    remarks = [d for d in listing.remarks if d.severity != "info" and d.code != "misnamed_file"]
+    is_home = bool(listing.files or misnamed) or os.path.basename(folder) == HOME_FOLDER
+    remarks = [
+        d for d in listing.remarks if d.code != "misnamed_file" and (is_home or d.code != "no_hook_file")
+    ]
     return Finding((*own, *sorted({*listing.files, *misnamed})), tuple(remarks))
 
 
@@ -70,7 +78,34 @@ def python_units_of(folder: str) -> Finding:
     """The units of a workspace, and those that lie in the folder itself and import what handlers import."""
     found = handlers.find(folder, (), installed=False)
     own = [path for path in handlers.find(None, (folder,), installed=False).units if _imports(path.path)]
-    return Finding(tuple(unit.path for unit in (*found.units, *own)), found.diagnostics)
+    remarks = (*found.diagnostics, *_passed_over(handlers.folder_of(folder)))
+    return Finding(tuple(unit.path for unit in (*found.units, *own)), remarks)
+
+
+def _passed_over(folder: str) -> Iterator[Diagnostic]:
+    """What lies in a folder of handlers under the name of such a file, and is none that can be loaded."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
+    except OSError:  # what there is to say of the folder is said by who looks for handlers
+        return
+    for name in names:
+        path = os.path.join(folder, name)
+        why = None if name.startswith(("_", ".")) else _why_passed_over(path)
+        if why is not None:
+            yield _error("passed_over", path, f"it is not loaded: {why}", "remove it, or mend it")
+
+
+def _why_passed_over(path: str) -> str | None:
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return "it is a link that leads nowhere"
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
+    if stat.S_ISDIR(mode):
+        has_first = os.path.isfile(os.path.join(path, "__init__.py"))
+        return None if has_first else "it is a folder, and no package: it has no __init__.py"
+    return None if stat.S_ISREG(mode) else "it is no regular file"
 
 
 def _imports(path: str) -> bool:

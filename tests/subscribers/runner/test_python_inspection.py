@@ -155,3 +155,13 @@ def late(event, ctx): return "late"
     nothing = event_of("prx.lifecycle.tool_result", b"{}", None)
     found = prober.probe(str(path), call=(nothing, [0], "handlers.py"), call_s=60)
     assert found.calls == ({"unasked": "the event brings no output of a tool"},)
+
+
+def test_what_a_decorator_refuses_is_told_without_the_name_of_its_class(
+    prober: Prober, tmp_path: Path
+) -> None:
+    """The words and the user's own line are enough; where the error is defined is nobody's business."""
+    found = probe(prober, tmp_path, "@on()\ndef f(event, ctx): pass\n")
+    assert found.error is not None
+    assert found.error.message == '@on() needs at least one event: write @on("tool_call")'
+    assert found.error.line == 2

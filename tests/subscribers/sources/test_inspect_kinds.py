@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -82,14 +84,15 @@ def test_a_folder_is_searched_by_every_kind(tmp_path: Path) -> None:
 
 
 def test_a_librefang_home_is_searched_for_its_hooks(tmp_path: Path) -> None:
-    """Its hooks are found in order, misspelled ones too, which are told to be nearly named so."""
+    """Its hooks are found in order, misspelled ones too, and a folder without one is remarked upon."""
     for name in ("hooks/b/HOOK.yaml", "hooks/a/hook.yml", "hooks/c/run.sh", "HOOK.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (kind,) = [kind for kind in KINDS if kind.name == "librefang"]
     found = kind.find(str(tmp_path))
     paths = [f"{tmp_path}/{name}" for name in ("HOOK.yaml", "hooks/a/hook.yml", "hooks/b/HOOK.yaml")]
-    assert found == Finding(tuple(paths))
+    assert found.paths == tuple(paths)
+    assert [(d.code, d.path) for d in found.remarks] == [("no_hook_file", f"{tmp_path}/hooks/c")]
     assert [because_named(kind, path).split(" HOOK")[0] for path in paths] == [
         "its name is",
         "its name is nearly",
@@ -142,3 +145,38 @@ def test_every_kind_is_named_in_the_list_of_what_is_supported() -> None:
     """The list for people has every row of the table."""
     assert all(f"{kind.file} ({kind.name})" in supported() for kind in KINDS)
     assert len({kind.name for kind in KINDS}) == len(KINDS)
+
+
+def test_what_is_passed_over_among_handlers_is_told(tmp_path: Path) -> None:
+    """Whatever has the name of a file of handlers and cannot be loaded is an error with its reason."""
+    folder = tmp_path / ".prxbus" / "handlers"
+    (folder / "folder.py").mkdir(parents=True)
+    (folder / "package.py").mkdir()
+    (folder / "package.py" / "__init__.py").write_text("")
+    (folder / "good.py").write_text("")
+    (folder / "nowhere.py").symlink_to("missing")
+    (folder / "_nowhere.py").symlink_to("missing")
+    (folder / "loop.py").symlink_to("loop.py")
+    os.mkfifo(folder / "fifo.py")
+    kind = next(kind for kind in KINDS if kind.name == "python")
+    found = kind.find(str(tmp_path))
+    assert [os.path.basename(path) for path in found.paths] == ["good.py", "package.py"]
+    assert {os.path.basename(d.path): d.message for d in found.remarks} == {
+        "fifo.py": "it is not loaded: it is no regular file",
+        "folder.py": "it is not loaded: it is a folder, and no package: it has no __init__.py",
+        "loop.py": f"it is not loaded: it cannot be looked at: {os.strerror(errno.ELOOP)}",
+        "nowhere.py": "it is not loaded: it is a link that leads nowhere",
+    }
+
+
+def test_a_folder_of_a_librefang_home_without_a_hook_file_is_told(tmp_path: Path) -> None:
+    """Beside hooks, or in a home by its name, it is remarked upon; any other folder hooks is no home."""
+    kind = next(kind for kind in KINDS if kind.name == "librefang")
+    home = tmp_path / ".librefang"
+    (home / "hooks" / "empty").mkdir(parents=True)
+    assert [(d.code, d.severity) for d in kind.find(str(home)).remarks] == [("no_hook_file", "info")]
+    (tmp_path / "hooks" / "useThis").mkdir(parents=True)
+    assert kind.find(str(tmp_path)).remarks == ()
+    (tmp_path / "hooks" / "real").mkdir()
+    (tmp_path / "hooks" / "real" / "HOOK.yaml").write_text("")
+    assert [d.path for d in kind.find(str(tmp_path)).remarks] == [f"{tmp_path}/hooks/useThis"]
