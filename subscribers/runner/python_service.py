@@ -3,8 +3,8 @@
     python -P -m subscribers.runner.python_service [--workspace DIR] [--handlers PATH ...] [--runtime-dir DIR]
 
 It prints one JSON line when every file has been loaded or refused. SIGTERM or SIGINT: workers take nothing
-more, calls under way get their time, exit 0. SIGHUP: the places are looked at again. It executes no handler
-itself, and no event passes through it.
+more, calls under way get their time, exit 0. SIGHUP: the places are looked at again, and it is said
+what there is. It executes no handler itself, and no event passes through it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from broker.protocol.errors import shown
 
 from ..hooks.diagnostics import Diagnostic
 from ..runtimes.python_traceback import sayable
-from ..sources.handlers import HandlerUnit, first_file
+from ..sources.handlers import Found, HandlerUnit, first_file
 from ..sources.handlers_watch import HandlersWatch
 from . import service
 from .python_dispatch import Limits
@@ -63,6 +63,7 @@ class PythonService:
         self._selector.register(self._wake_read, selectors.EVENT_READ)
         self._stopping = False
         self._changed = False
+        self._is_asked = False  # whether a person wants to know what there is
         self._worker_options = _worker_options(options)
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
@@ -75,7 +76,7 @@ class PythonService:
         """Serve until told to stop."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, lambda *_: self._on_change())
+        signal.signal(signal.SIGHUP, self._on_hangup)
         self._look_again()
         deadline = time.monotonic() + FIRST_SECONDS
         while not all(unit.settled for unit in self._units.values()) and time.monotonic() < deadline:
@@ -176,7 +177,10 @@ class PythonService:
     def _look_again(self) -> None:
         """Take in what is new at the places where handlers are found."""
         found = self._watch.find()
-        if found.diagnostics != self._said:
+        is_asked, self._is_asked = self._is_asked, False
+        if is_asked:
+            self._say_what_there_is(found)
+        if is_asked or found.diagnostics != self._said:
             self._said = found.diagnostics
             for diagnostic in found.diagnostics:
                 log.error(diagnostic.render())
@@ -199,6 +203,19 @@ class PythonService:
                 log.info("a file of handlers has changed", file=path)
                 unit_of.digest = digest
                 unit_of.load(now)
+
+    def _say_what_there_is(self, found: Found) -> None:
+        """Somebody has asked to look: also at what was said before, and has not changed."""
+        units = [unit for each in found.units if (unit := self._units.get(each.path)) is not None]
+        refused = [unit for unit in units if unit.refusal is not None]
+        log.info(
+            "looked at the places of handlers",
+            files=[sayable(unit.path) for unit in found.units],
+            in_force=sum(unit.current is not None for unit in units),
+            refused=len(refused),
+        )
+        for unit in refused:
+            log.error("a file is still refused", reason=unit.refusal, kept=unit.kept)
 
     def _follow(self, unit: Unit, files: Sequence[str]) -> None:
         """A worker says what it has read: that is looked at from now on."""
@@ -253,6 +270,10 @@ class PythonService:
     def _on_change(self) -> None:
         self._changed = True
         self._wake()
+
+    def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
+        self._is_asked = True
+        self._on_change()
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True

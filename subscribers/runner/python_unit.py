@@ -29,6 +29,9 @@ READY_SECONDS: Final = 40.0
 LEAVE_SECONDS: Final = 65.0
 """How long one that leaves may take: its calls have at most a minute."""
 
+FIRST_PAUSE, LAST_PAUSE = 1.0, 10.0
+"""Seconds until a file that ends its process while it is loaded is loaded again; they double."""
+
 SHRINK_SECONDS: Final = 0.8
 """How long a version that lacks guards has to stand still: an edit is noticed within 0.6 s."""
 
@@ -87,11 +90,18 @@ class Unit:
         self._is_condemned = False
         self.is_gone = False
         self.counts: Mapping[str, int] = {}
+        self.refusal: str | None = None  # why what was loaded last is not in force
+        self._pause = FIRST_PAUSE
         self._guards: tuple[str, ...] = ()  # those of the worker that was last in service
         self._shrinks_at: float | None = None  # when a version that lacks some of them takes over
         self._shrunk: tuple[Process, Mapping[str, Any]] | None = None  # it, unless it needs no worker at all
 
     # -- from outside -------------------------------------------------------------------------
+
+    @property
+    def kept(self) -> str:
+        """What is in force beside something that cannot be loaded."""
+        return "nothing of it is in force" if self.current is None else "the version before stays in force"
 
     @property
     def processes(self) -> list[Process]:
@@ -107,6 +117,10 @@ class Unit:
 
     def load(self, now: float) -> None:
         """Load the file as it is now, beside what is in service."""
+        self._pause = FIRST_PAUSE
+        self._load(now)
+
+    def _load(self, now: float) -> None:
         if self._shrunk is None:
             self._shrinks_at = None  # what was found before is not what there is
         if self._is_asked:
@@ -153,7 +167,7 @@ class Unit:
             self._shrink(now)
         if self._due is not None and now >= self._due and not self.is_gone:
             self._due = None
-            self.load(now)
+            self._load(now)
 
     # -- what processes say -------------------------------------------------------------------
 
@@ -250,6 +264,7 @@ class Unit:
         before = self.current
         self.current, self.coming = process, None
         process.kill_at = None
+        self.refusal = None
         self.counts = process.counts
         self.settled = True
         self._is_condemned = False
@@ -277,15 +292,20 @@ class Unit:
     def _has_not_come(self, how: str, now: float) -> None:
         """The new worker ended before it was ready."""
         is_explained, self._is_explained = self._is_explained, False
+        has_loaded = self.coming is not None and bool(self.coming.counts)
         self.coming = None
         if self._shrunk is not None:
             self._shrunk, self._shrinks_at = None, None
         self.settled = True
         if not (is_explained or self.is_gone):
-            log.error("handlers could not be loaded", file=self.unit.path, how=how)
-            self._due = self.restarts.ended(
-                now
-            )  # no bus, no room: perhaps not the file's fault, so once more
+            self._due = self.restarts.ended(now)  # no bus, no room: perhaps not the file's fault
+            if not has_loaded:  # but perhaps it is: so not as soon
+                self._due = max(self._due, now + self._pause)
+                self._pause = min(2 * self._pause, LAST_PAUSE)
+            self.refusal = f"{self.unit.path}: it could not be loaded: {how}"
+            again_in_s = round(max(0.0, self._due - now), 2)
+            path, kept = self.unit.path, self.kept
+            log.error("handlers could not be loaded", file=path, how=how, kept=kept, again_in_s=again_in_s)
         if self._share is not None:
             self._end_sharing(now)
         else:
@@ -330,15 +350,12 @@ class Unit:
 
     def _say_refused(self, message: Mapping[str, Any]) -> None:
         self._is_explained = True
-        diagnostic = Diagnostic(**message["diagnostic"])
-        kept = (
-            "the version before stays in force" if self.current is not None else "nothing of it is in force"
-        )
-        log.error(diagnostic.render(), kept=kept, traceback=message.get("traceback", ""))
+        self.refusal = Diagnostic(**message["diagnostic"]).render()
+        log.error(self.refusal, kept=self.kept, traceback=message.get("traceback", ""))
 
     def _say_idle(self, process: Process, message: Mapping[str, Any], now: float) -> None:
         """The file has no handler for this process: nothing is to be in service."""
-        self._is_explained = True
+        self._is_explained, self.refusal = True, None
         process.counts = self.counts = message.get("counts", {})
         log.info("a file has no handlers that watch or decide", file=self.unit.path, **self.counts)
         if self.current is None or not self._guards:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +138,34 @@ def test_a_touched_file_is_not_loaded_again() -> None:
             service.in_force(2)
             assert says(on, "1")
             assert len(service.pids()) == 2
+
+
+def test_a_hangup_says_what_there_is_and_what_is_still_refused() -> None:
+    """SIGHUP: which files were looked at, and once more why one of them is not in force."""
+
+    def lines(words: str) -> list[Any]:
+        return [orjson.loads(line) for line in service.log.read_text().splitlines() if words in line]
+
+    def has_said(times: int) -> bool:
+        return len(lines("still refused")) == times
+
+    with scene() as on:
+        good, bad = on.write("guard.py", guard(1)), on.write("bad.py", "1 / 0\n")
+        on.write("ends.py", "import os\nos._exit(3)\n")
+        with handlers(on) as service:
+            assert says(on, "1")
+            for times in (2, 4):
+                service.process.send_signal(signal.SIGHUP)
+                until(partial(has_said, times), "what is refused")
+            first = lines("looked at the places")[0]
+            (ends, *_) = lines("could not be loaded")
+            refused = [line["reason"] for line in lines("still refused")[:2]]
+            assert len(service.pids()) == 1
+    assert set(first["files"]) == {str(good), str(bad), str(on.folder / "ends.py")}
+    assert (first["in_force"], first["refused"]) == (1, 2)
+    assert any(str(bad) in line and "ZeroDivisionError" in line for line in refused)
+    assert any("ends.py" in line and "it ended by itself with 3" in line for line in refused)
+    assert (ends["kept"], ends["again_in_s"]) == ("nothing of it is in force", 1.0)
 
 
 @pytest.mark.parametrize("failure", ["open", "closed"])

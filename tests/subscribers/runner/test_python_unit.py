@@ -193,6 +193,40 @@ def test_what_does_not_come_without_a_word_is_tried_again() -> None:
     assert len(stage.started) == 3
 
 
+@pytest.mark.parametrize("serves", [False, True])
+def test_a_file_that_ends_its_process_when_it_is_loaded_is_not_tried_all_the_time(
+    serves: bool, said: list[dict[str, Any]]
+) -> None:
+    """After pauses that double from a second, and it is said what is in force; an edit is loaded at once."""
+    stage = in_service() if serves else Stage()
+    now, pauses = 0.0, []
+    stage.unit.load(now)
+    for _ in range(6):
+        if serves:
+            stage.hear(stage.started[0], {"is": "sharing"}, now)
+        stage.unit.ended(stage.started[-1], "it ended by itself with 3", now)
+        if serves:
+            stage.hear(stage.started[0], {"is": "alone"}, now)
+        due = stage.unit.due
+        assert due is not None
+        pauses.append(due - now)
+        now = due
+        stage.unit.look(now)
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+    kept = "the version before stays in force" if serves else "nothing of it is in force"
+    assert [(each["kept"], each["again_in_s"]) for each in said] == [(kept, pause) for pause in pauses]
+    assert (stage.unit.refusal or "").endswith("could not be loaded: it ended by itself with 3")
+    if serves:
+        stage.hear(stage.started[0], {"is": "sharing"}, now)
+    stage.unit.load(now)  # an edit, while it is being loaded once more
+    stage.unit.ended(stage.started[-1], "it ended by itself with 3", now)
+    if serves:
+        stage.hear(stage.started[0], {"is": "alone"}, now)
+        stage.hear(stage.started[0], {"is": "sharing"}, now)
+    stage.hear(stage.started[-1], READY, now)
+    assert (stage.unit.current, stage.unit.refusal) == (stage.started[-1], None)
+
+
 def test_one_that_never_gets_ready_is_killed() -> None:
     """A file that takes for ever to load costs its time, and is told as not loaded."""
     stage = changing()
