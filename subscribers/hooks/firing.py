@@ -90,7 +90,7 @@ class Firing:
         for file in self.files:
             errors = [d.message for d in file.file.explained.diagnostics if d.severity == "error"]
             if errors or file.file.explained.refused:
-                found.append((file.file.path, errors[0] if errors else "it is refused"))
+                found.append((text(file.file.path), text(errors[0]) if errors else "it is refused"))
         return tuple(found)
 
     @property

@@ -18,7 +18,7 @@ from broker.protocol.events import PUBLISHER_BYTES, Event
 
 from ..dialects.python_explanation import DECIDES
 from ..dialects.python_explanation import NAME as PYTHON
-from ..hooks.explanation import ExplainedFile, Handler
+from ..hooks.explanation import ExplainedFile, Handler, text
 from ..hooks.firing import Fired, FiredFile, Firing, match
 from ..hooks.outcome import Outcome
 from ..sources.inspect_files import CONFIGURATION
@@ -29,7 +29,8 @@ SOURCE: Final = "prxbus fire"
 
 def event_of(topic: str, payload: bytes, session_id: str | None) -> Event:
     """An event as if an agent had published it now."""
-    return Event(topic, 0, os.urandom(PUBLISHER_BYTES), 1, time.time_ns(), session_id, SOURCE, None, payload)
+    unique = os.urandom(PUBLISHER_BYTES)
+    return Event(topic, 0, unique, 1, time.time_ns(), text(session_id), SOURCE, None, payload)
 
 
 def fire(
@@ -140,7 +141,7 @@ def _in_order(files: Sequence[FiredFile], event: Event, here: World, runtime_dir
 
 def _decider(file: ExplainedFile) -> str:
     """What the process is called that would answer for a file."""
-    return f"python:{os.path.basename(file.path)}" if file.dialect == PYTHON else "transform"
+    return f"python:{text(os.path.basename(file.path))}" if file.dialect == PYTHON else "transform"
 
 
 def _heard(files: Sequence[FiredFile]) -> list[Heard]:

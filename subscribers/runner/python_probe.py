@@ -146,7 +146,7 @@ class Calls:
 
 def closed(name: str, failure: str, priority: int) -> Answer:
     """What a guard that fails closed has decided when it failed."""
-    return Answer(name, "deny", text(f"{name} failed ({failure}) and fails closed"), priority=priority)
+    return Answer(text(name), "deny", text(f"{name} failed ({failure}) and fails closed"), priority=priority)
 
 
 def _answered(registration: Registration, name: str, outcome: Outcome) -> tuple[Outcome, Answer | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -285,3 +286,22 @@ def test_a_file_that_cannot_be_used_is_a_failure(tmp_path: Path, name: str, text
     assert said in done.stderr
     assert "no handler is for" not in done.stderr
     assert fire("tool_call_start", "{}", "--config", tmp_path, "--dry-run").returncode == 1
+
+
+def test_names_that_no_text_can_hold_are_told_as_escapes(tmp_path: Path) -> None:
+    """A file and a session with bytes that are no UTF-8 in their names are in the JSON."""
+    folder = tmp_path / ".prxbus" / "handlers"
+    folder.mkdir(parents=True)
+    text = (
+        "from subscribers.handlers import decide\nimport os\n@decide('tool_call_start', failure='closed')\n"
+    )
+    (folder / os.fsdecode(b"a\xff.py")).write_text(text + "def ends(event, ctx): os._exit(3)\n")
+    (folder / os.fsdecode(b"b\xff.py")).write_text("(")
+    session = os.fsdecode(b"s\xff")
+    done = fire("tool_call_start", "--config", tmp_path, "--session", session, "--json")
+    assert done.returncode == 4
+    document = json.loads(done.stdout)
+    assert document["session_id"] == "s\\udcff"
+    assert document["decision"]["by"] == "a\\udcff.py:ends"
+    assert document["decision"]["heard"][0]["decider"] == "python:a\\udcff.py"
+    assert "b\\udcff.py cannot be used" in json.loads(done.stderr)["message"]
