@@ -11,13 +11,9 @@ from broker.control.plane import ControlPlane
 from broker.control.rates import Forwarded
 from broker.protocol.control import (
     DECIDER_LANE,
-    Message,
     decode_message,
-    decode_together,
     encode_message,
-    encode_together,
 )
-from broker.protocol.errors import DecodeError
 from broker.protocol.events import encode_event
 
 GUARD = b"g" * 16
@@ -206,19 +202,3 @@ def test_who_reads_many_says_so_at_its_hello() -> None:
     plane.handle(GUARD, hello("decider", many=True), 0.0)
     assert plane.reads_many(GUARD + DECIDER_LANE)
     assert not plane.reads_many(b"nobody")
-
-
-def test_messages_go_together_and_come_apart() -> None:
-    """One message is sent as it is, several as one; a reader takes both."""
-    first, second = encode_message("bye"), encode_message("cancel", 3)
-    assert encode_together([first]) == first
-    assert decode_together(first) == [Message("bye", 0, {})]
-    together = encode_together([first, second])
-    assert decode_together(together) == [Message("bye", 0, {}), Message("cancel", 3, {})]
-
-
-@pytest.mark.parametrize("inner", [5, b"\xc1", encode_message("many", messages=[])])
-def test_a_malformed_one_of_many_is_refused(inner: object) -> None:
-    """A client that reads many takes all of them or none."""
-    with pytest.raises(DecodeError):
-        decode_together(encode_message("many", messages=[encode_message("bye"), inner]))

@@ -304,3 +304,9 @@ def test_the_input_is_the_tool_s_arguments_or_the_payload(
 ) -> None:
     """What may be rewritten is the tool's input, and of an event without one the payload itself."""
     assert input_of(payload) == expected
+
+
+def test_no_value_at_all_has_a_name() -> None:
+    """A printed decision says that nothing was replaced, not where that object lies in memory."""
+    assert repr(NOTHING) == "NOTHING"
+    assert "output=NOTHING" in repr(Decision())
