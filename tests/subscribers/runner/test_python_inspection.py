@@ -165,3 +165,20 @@ def test_what_a_decorator_refuses_is_told_without_the_name_of_its_class(
     assert found.error is not None
     assert found.error.message == '@on() needs at least one event: write @on("tool_call")'
     assert found.error.line == 2
+
+
+def test_a_function_that_holds_the_interpreter_is_the_one_that_is_lost(tmp_path: Path) -> None:
+    """What was told before it is there; it timed out, and the one after was not called."""
+    path = tmp_path / "handlers.py"
+    path.write_text(
+        HEAD + "import re\n@on('error')\ndef first(event, ctx): pass\n"
+        "@on('error', timeout=0.1)\ndef holds(event, ctx): re.match('(a+)+$', 'a' * 60 + 'b')\n"
+        "@on('error')\ndef last(event, ctx): pass\n"
+    )
+    event = event_of("prx.lifecycle.error", b"{}", None)
+    with Prober(os.environ, load_s=12) as prober:
+        found = prober.probe(str(path), call=(event, [0, 1, 2], "handlers.py"))
+    assert [call["status"] for call in found.calls] == ["ok"]
+    assert found.lost is not None
+    assert (found.lost.status, found.lost.seconds > 0) == ("timeout", True)
+    assert found.lost.reason == "it did not end, and so its process was ended"
