@@ -5,7 +5,8 @@ warm `@decide` handler as `prxbus up` runs it, one and three of them in a proces
 `python3 handler.py`, which reads JSON and writes JSON, for each question; and a nats-py request to a nats-py
 responder, JSON in and JSON out. The four alternate, round by round.
 
-In flight: asks per second with 64 under way in one event loop, one decider; a nats-py request beside it.
+In flight: asks per second with 64 under way in one event loop: to one `Decider` of the client library, which
+is what a subscriber process has inside, to a `@decide` handler, and a nats-py request beside them.
 Death: from SIGKILL of a decider that has an ask to the end of that ask.
 """
 
@@ -71,6 +72,18 @@ async def main():
 asyncio.run(main())
 """
 
+_DECIDER = """
+import sys
+from broker.client import Answer, Decider
+
+with Decider([sys.argv[2]], name="guard", runtime_dir=sys.argv[1], gather=True) as asks:
+    print("ready", flush=True)
+    while True:
+        for ask in asks.batch(timeout=1.0):
+            denied = "rm -rf" in ask.event.payload["arguments"]["command"]
+            ask.reply([Answer("guard", "deny" if denied else "allow")])
+"""
+
 _MORTAL = """
 import sys
 from broker.client import Decider
@@ -95,13 +108,16 @@ def _round_trips(plan: Plan) -> Cell:
     cell.goals = [
         Goal("p50_us", "prxbus", "process", 1 / 50, 1 / 80, best="low"),
         Goal("p50_us", "prxbus x 3", "process", 1 / 30, 1 / 60, best="low"),
+        Goal("p50_us", "decider", "nats", 0.75, 0.5, best="low"),
         Goal("p50_us", "prxbus", "nats", 0.75, 0.5, best="low"),
     ]
     for number in range(plan.rounds):
         with ExitStack() as stack:
             one = stack.enter_context(_bus(1))
             three = stack.enter_context(_bus(3))
+            bare = stack.enter_context(_decider())
             ways: dict[str, Callable[[int], list[float]]] = {
+                "decider": lambda count, bus=bare: _asks(bus, count),  # type: ignore[misc]
                 "prxbus": lambda count, bus=one: _asks(bus, count),  # type: ignore[misc]
                 "prxbus x 3": lambda count, bus=three: _asks(bus, count),  # type: ignore[misc]
                 "process": lambda count: _processes(max(5, count // 20)),
@@ -122,8 +138,10 @@ def _in_flight(plan: Plan) -> Cell:
     cell = Cell(
         NAME, f"{IN_FLIGHT} in flight, one decider", {"asks": asks}, {"asks_per_s": "/s", "cpu_us": "us"}
     )
-    cell.goals = [Goal("asks_per_s", "prxbus", "one a second", 20_000, 60_000, yardstick=1.0)]
+    cell.goals = [Goal("asks_per_s", "decider", "one a second", 20_000, 60_000, yardstick=1.0)]
     for number in range(plan.rounds):
+        with _decider() as bus:
+            _note(cell, "decider", number, plan, asyncio.run(_many_asks(bus, asks)))
         with _bus(1) as bus:
             _note(cell, "prxbus", number, plan, asyncio.run(_many_asks(bus, asks)))
         if (why := absent("nats-server")) is None:
@@ -173,6 +191,23 @@ def _bus(handlers: int) -> Iterator[str]:
     """`prxbus up` with a decide handler in each of so many files, each a process."""
     with up({f"guard{number}.py": _HANDLER for number in range(handlers)}) as bus:
         yield bus
+
+
+@contextmanager
+def _decider() -> Iterator[str]:
+    """A broker and one process with a `Decider`."""
+    with (
+        _broker() as bus,
+        subprocess.Popen(
+            [sys.executable, "-P", "-c", _DECIDER, bus, TOPIC], stdout=subprocess.PIPE
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield bus
+        finally:
+            stop(process)
 
 
 def _asks(bus: str, count: int) -> list[float]:
