@@ -202,13 +202,17 @@ def _directories(*, keep: bool) -> Iterator[tuple[str, Path]]:
 
 @contextlib.contextmanager
 def _bus(directory: str, workspace: Path) -> Iterator[None]:
-    """``prxbus up`` for the demo, ready; stopped in order afterwards."""
-    program = "import sys; from broker.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    """``prxbus up`` for the demo, ready; stopped in order afterwards, also when we are killed."""
+    program = (
+        "import sys; from broker.lifeline import hold; hold(); "
+        "from broker.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
     command = [
         *(sys.executable, "-P", "-c", program, "up", "--no-http", "--json", "--log-level", "error"),
         *("--runtime-dir", directory, "--workspace", str(workspace)),
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
     assert process.stdout is not None
     try:
         ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
@@ -222,6 +226,7 @@ def _bus(directory: str, workspace: Path) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        process.stdin.close()
         process.stdout.close()
 
 

@@ -25,6 +25,7 @@ from broker.protocol.limits import (
 )
 from broker.protocol.topics import CANARY_KEY, DEPTH_BYTES
 from broker.server import loop as loop_module
+from broker.server.closed import ClosedDeciders
 from broker.server.dataplane import INTERNAL, DataPlane, pump, set_up_egress, set_up_ingress
 from broker.server.internal import CANARIES_LOST, InternalClient
 from broker.server.loop import ControlLoop, DataPlaneFailed, control_socket
@@ -171,7 +172,15 @@ class Running:
         plane = ControlPlane(epoch=EPOCH, release="0", pid=1, now=time.monotonic(), limits={}, about={})
         self.watch = ProcessWatch(1_000)
         self.loop = ControlLoop(
-            context, place, plane, data, self.watch, self.reading, frozenset({15}), self._inspect
+            context,
+            place,
+            plane,
+            data,
+            self.watch,
+            self.reading,
+            frozenset({15}),
+            self._inspect,
+            ClosedDeciders(os.path.dirname(place.control.removeprefix("ipc://"))),
         )
 
     def _inspect(self) -> str | None:
