@@ -22,10 +22,10 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
-def test_a_demonstration_that_is_killed_takes_its_bus_along(tmp_path: Path) -> None:
+def test_a_demonstration_that_is_killed_takes_its_bus_along(runtime_dir: Path) -> None:
     """However it ended: the bus notices that nobody holds the other end of its standard input."""
     program = "import sys; from broker.cli.main import main; sys.exit(main(['demo']))"
-    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    environ = {**os.environ, "TMPDIR": str(runtime_dir)}  # short: there are sockets below it
     with subprocess.Popen(
         [sys.executable, "-P", "-c", program],
         stdout=subprocess.DEVNULL,
