@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ import orjson
 
 from broker.client import Publisher
 from broker.testing import running_broker
+from tests.integration.service_scene import Runner, serving
 from tests.integration.shell_scene import Monitor
 from tests.integration.waiting import until
 
@@ -23,20 +22,8 @@ HEAD = "from subscribers.handlers import on, decide, transform\n"
 IN_FORCE = "handlers are in force"
 
 
-class Handlers:
+class Handlers(Runner):
     """A running service of Python handlers."""
-
-    def __init__(self, process: subprocess.Popen[bytes], said: dict[str, Any], log: Path) -> None:
-        self.process = process
-        self.said = said
-        self.log = log
-        self.killed = False
-
-    def kill(self) -> None:
-        """End it with kill -9; then it need not end in order any more."""
-        self.process.kill()
-        self.process.wait()
-        self.killed = True
 
     def count(self, words: str) -> int:
         """How many lines of the log hold ``words``."""
@@ -96,33 +83,10 @@ def scene() -> Iterator[Scene]:
 @contextmanager
 def handlers(on: Scene, *options: str, **environment: str) -> Iterator[Handlers]:
     """The service for the scene's workspace, with ``environment`` added to ours; ended in order."""
+    options = ("--lifeline", "--runtime-dir", on.bus, "--workspace", str(on.workspace), *options)
     log = on.workspace.parent / "python.log"
-    command = [
-        *(sys.executable, "-P", "-m", "subscribers.runner.python_service", "--lifeline"),
-        *("--runtime-dir", on.bus, "--workspace", str(on.workspace), *options),
-    ]
-    with log.open("wb") as stderr:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env={**os.environ, **environment},
-        )
-    assert process.stdout is not None
-    assert process.stdin is not None
-    try:
-        line = process.stdout.readline()
-        assert line, log.read_text()
-        service = Handlers(process, orjson.loads(line), log)
+    with serving(Handlers, "python_service", log, options, environment) as service:
         yield service
-        process.terminate()
-        assert process.wait(40) == 0 or service.killed, log.read_text()
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stdin.close()
 
 
 def gone(pid: int) -> bool:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from broker.client import Event, Publisher, Subscriber
 from broker.testing import running_broker
+from tests.integration.service_scene import Runner, serving
 
 
 def hooks(workspace: Path, **events: list[dict[str, Any]]) -> None:
@@ -31,53 +27,13 @@ def sh(script: str, **fields: Any) -> dict[str, Any]:
     return {"command": "/bin/sh", "args": ["-c", script], **fields}
 
 
-class Runner:
-    """A running shell service."""
-
-    def __init__(self, process: subprocess.Popen[bytes], said: dict[str, Any], log: Path) -> None:
-        self.process = process
-        self.said = said
-        self.log = log
-        self.killed = False
-
-    def kill(self) -> None:
-        """End it with kill -9; then it need not end in order any more."""
-        self.process.kill()
-        self.process.wait()
-        self.killed = True
-
-    def logged(self, words: str) -> bool:
-        """Whether the service has written ``words`` to its log."""
-        return words in self.log.read_text()
-
-
 @contextmanager
 def shell(bus: str, workspace: Path, *options: str, **environment: str) -> Iterator[Runner]:
     """A shell service for ``workspace``, with ``environment`` added to ours; ended in order."""
-    log = workspace.parent / "shell.log"
-    command = [
-        *(sys.executable, "-P", "-m", "subscribers.runner.shell_service"),
-        *("--runtime-dir", bus, "--workspace", str(workspace), *options),
-    ]
-    environ = {**os.environ, "SECRET_TOKEN": "do-not-pass-on", "HOME": "/root", **environment}
-    with log.open("wb") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environ)
-    assert process.stdout is not None
-    runner: Runner | None = None
-    try:
-        line = process.stdout.readline()
-        assert line, log.read_text()
-        runner = Runner(process, orjson.loads(line), log)
+    options = ("--runtime-dir", bus, "--workspace", str(workspace), *options)
+    environ = {"SECRET_TOKEN": "do-not-pass-on", "HOME": "/root", **environment}
+    with serving(Runner, "shell_service", workspace.parent / "shell.log", options, environ) as runner:
         yield runner
-    finally:
-        process.terminate()
-        try:
-            code = process.wait(30)
-            assert code == 0 or (runner is not None and runner.killed), log.read_text()
-        finally:
-            process.kill()
-            process.wait()
-            process.stdout.close()
 
 
 class Monitor:

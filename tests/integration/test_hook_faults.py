@@ -19,7 +19,8 @@ from broker.client import Publisher
 from broker.client.tool import Tool
 from broker.protocol.events import Claim, encode_event
 from tests.integration.raw_bus import peers_of, running
-from tests.integration.shell_scene import Monitor, Runner, hooks, sh, shell
+from tests.integration.service_scene import Runner
+from tests.integration.shell_scene import Monitor, hooks, sh, shell
 from tests.integration.waiting import until
 
 TOPIC = "prx.lifecycle.tool_call"

@@ -17,7 +17,8 @@ import pytest
 
 from broker.client.tool import Tool
 from subscribers.runtimes.process_table import read_table
-from tests.integration.shell_scene import Runner, Scene, hooks, scene, sh, shell
+from tests.integration.service_scene import Runner
+from tests.integration.shell_scene import Scene, hooks, scene, sh, shell
 from tests.integration.waiting import until
 
 

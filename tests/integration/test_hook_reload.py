@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.shell_scene import Runner, Scene, hooks, scene, sh, shell
+from tests.integration.service_scene import Runner
+from tests.integration.shell_scene import Scene, hooks, scene, sh, shell
 from tests.integration.waiting import until
 
 WITHIN_S = 1.0

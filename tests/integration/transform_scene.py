@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -12,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from broker.client import Decision, Publisher, Subscriber
 from broker.testing import running_broker
-from tests.integration.shell_scene import Monitor, Runner
+from tests.integration.service_scene import Runner, serving
+from tests.integration.shell_scene import Monitor
 
 TOPIC = "prx.lifecycle.tool_result"
 
@@ -80,29 +76,10 @@ def scene() -> Iterator[Scene]:
 def transforms(scene: Scene, *options: str, **environment: str) -> Iterator[Runner]:
     """A transform service for the scene, with ``environment`` added to ours; ended in order."""
     log = scene.workspace.parent / "transform.log"
-    command = [
-        *(sys.executable, "-P", "-m", "subscribers.runner.transform_service"),
-        *("--runtime-dir", scene.bus, "--workspace", str(scene.workspace), *options),
-    ]
-    environ = {**os.environ, "PRXBUS_CONFIG_DIR": str(scene.config), **environment}
-    with log.open("ab") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environ)
-    assert process.stdout is not None
-    runner: Runner | None = None
-    try:
-        line = process.stdout.readline()
-        assert line, log.read_text()
-        runner = Runner(process, orjson.loads(line), log)
+    options = ("--runtime-dir", scene.bus, "--workspace", str(scene.workspace), *options)
+    environ = {"PRXBUS_CONFIG_DIR": str(scene.config), **environment}
+    with serving(Runner, "transform_service", log, options, environ, appends=True) as runner:
         yield runner
-    finally:
-        process.terminate()
-        try:
-            code = process.wait(30)
-            assert code == 0 or (runner is not None and runner.killed), log.read_text()
-        finally:
-            process.kill()
-            process.wait()
-            process.stdout.close()
 
 
 def is_gone(pid: int) -> bool:
