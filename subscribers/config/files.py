@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..dialects.toml_text import MAX_KEY_PARTS, has_endless_key
 from ..hooks.diagnostics import Diagnostic
-from . import transforms
+from . import hook_files, transforms
 from .layers import Configured, Layer, combine, from_document, from_environment
 
 FILE_BYTES: Final = 1_048_576
@@ -42,6 +42,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any], workspace: str | 
     layers: list[Layer] = []
     faults: list[Diagnostic] = []
     chain: list[transforms.Transform] = []
+    named: list[hook_files.HookFile] = []
     own = user_file(environ)
     sources = [(own, os.path.dirname(os.path.abspath(own)), False)]
     if workspace is not None:
@@ -52,12 +53,16 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any], workspace: str | 
         layers.append(layer._replace(is_workspace=is_workspace))
         tables, wrong = transforms.read(document, path, folder)
         chain += tables
-        faults += [*fault, *found, *wrong]
+        files, bad = hook_files.read(document, path, folder, is_workspace=is_workspace)
+        named += files
+        faults += [*fault, *found, *wrong, *bad]
     layer, found = from_environment(environ)
     layers += [layer, Layer("flag", {key: value for key, value in flags.items() if value is not None})]
     configured = combine(layers)
     return configured._replace(
-        diagnostics=(*faults, *found, *configured.diagnostics), transforms=tuple(chain)
+        diagnostics=(*faults, *found, *configured.diagnostics),
+        transforms=tuple(chain),
+        hook_files=tuple(named),
     )
 
 

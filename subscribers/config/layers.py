@@ -14,10 +14,15 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from ..hooks.diagnostics import Diagnostic
+from . import hook_files, transforms
+from .hook_files import HookFile
 from .schema import SECTIONS, Settings, choices, keys, reach
-from .transforms import KEY, Transform
+from .transforms import Transform
 
 VARIABLE_PREFIX: Final = "PRXBUS_"
+
+TABLES: Final = (transforms.KEY, hook_files.KEY)
+"""What else a file may hold: tables that are no settings, ``[[transform]]`` and ``[[hook_file]]``."""
 
 NOT_SETTINGS: Final = frozenset(
     {"PRXBUS_DEPTH", "PRXBUS_CAUSE", "PRXBUS_PAGES", "PRXBUS_API_TOKEN", "PRXBUS_CONFIG_DIR"}
@@ -36,26 +41,27 @@ class Layer(NamedTuple):
 
 
 class Configured(NamedTuple):
-    """The outcome: ``settings``, the ``origins`` of each key, what was wrong, and the transforms in order."""
+    """The outcome: ``settings``, the ``origins`` of each key, what was wrong, and the tables in order."""
 
     settings: Settings
     origins: Mapping[str, str]
     diagnostics: tuple[Diagnostic, ...]
     transforms: tuple[Transform, ...] = ()
+    hook_files: tuple[HookFile, ...] = ()
 
 
 def from_document(document: Mapping[str, Any], origin: str) -> tuple[Layer, list[Diagnostic]]:
     """A parsed TOML document as a layer; unknown sections and keys become diagnostics.
 
-    The tables that are no settings (``[[transform]]``) are another module's.
+    The tables that are no settings (:data:`TABLES`) are other modules'.
     """
     values: dict[str, Any] = {}
     faults: list[Diagnostic] = []
     for section, content in document.items():
-        if section == KEY:
+        if section in TABLES:
             continue
         if section not in SECTIONS:
-            faults.append(_unknown(origin, section, [*SECTIONS, KEY], "section"))
+            faults.append(_unknown(origin, section, [*SECTIONS, *TABLES], "section"))
         elif not isinstance(content, Mapping):
             faults.append(_fault(origin, section, "not_a_table", f"[{section}] is a table of settings", None))
         else:

@@ -44,6 +44,28 @@ class Bus(_Section):
 class Hooks(_Section):
     """``[hooks]``: running them."""
 
+    enabled: bool = _setting(
+        True, "lower", "run the hook files of PRX and of the Codex family; the latter from the next event on"
+    )
+    project_hooks_enabled: bool = _setting(
+        False,
+        "never",
+        "run a workspace's own hooks of the Codex family too (`.prxbus/hooks.json`): they are commands of a "
+        "repository, so whoever can commit to it can run code on this machine; only for repositories that "
+        "you trust, and look at the file again after each pull",
+    )
+    bitfun: bool = _setting(
+        False, "never", "run also the hooks at BitFun's own places, as far as its `app.json` says so"
+    )
+    strict: bool = _setting(
+        False, "never", "one bad handler voids its whole file of the Codex family, as it does in Codex"
+    )
+    http_urls: str | None = _setting(
+        None,
+        "never",
+        "URLs beyond this machine that `http` handlers may call: patterns with `*`, spaces between them",
+        min_length=1,
+    )
     runs: int = _setting(32, "lower", "runs at once", ge=1, le=1_024)
     runs_per_hook: int = _setting(8, "lower", "runs at once of one hook", ge=1, le=1_024)
     queue: int = _setting(

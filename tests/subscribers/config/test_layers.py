@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from subscribers.config.layers import Layer, combine, from_document, from_environment, value_of
+from subscribers.config.layers import (
+    TABLES,
+    Layer,
+    combine,
+    from_document,
+    from_environment,
+    value_of,
+)
 from subscribers.config.schema import SECTIONS, Settings, keys, reach
 
 
@@ -47,7 +54,7 @@ def test_the_documented_runtime_variable_is_a_setting() -> None:
     [
         ({"hoks": {}}, "unknown_section", "did you mean hooks?"),
         ({"hooks": {"run": 3}}, "unknown_setting", "did you mean hooks.runs?"),
-        ({"zzz": {}}, "unknown_section", "there are " + ", ".join([*SECTIONS, "transform"])),
+        ({"zzz": {}}, "unknown_section", "there are " + ", ".join([*SECTIONS, *TABLES])),
         ({"hooks": 3}, "not_a_table", None),
     ],
 )
