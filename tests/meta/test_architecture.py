@@ -47,7 +47,7 @@ ROOMS = (
     Room(
         "subscribers.dialects",
         ("subscribers.hooks", "broker.protocol"),
-        frozenset({"orjson", "ruamel"}),
+        frozenset({"orjson", "re2", "ruamel"}),
         sans_io=True,
     ),
     Room(

@@ -1,0 +1,253 @@
+"""Which values a matcher of the Codex family matches, and which handlers an event starts.
+
+It decides section 2 of the contract: what is an exact name, what a pattern, and how a pattern is compared, by
+the profile's rule. Patterns are compiled once, by RE2, whose time is linear in the value's length; how it
+differs from the engines upstream stands in :mod:`.codex_differences`. It refuses to know what a value is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from .codex_profiles import MatcherRule, Profile
+
+if TYPE_CHECKING:
+    from .codex_spec import CodexHandler
+
+EVERYTHING: Final = frozenset({"", "*"})
+"""Matchers that match every value, as an absent one does."""
+
+_NAMES: Final = re.compile(r"[A-Za-z0-9_|]*", re.ASCII)
+_LISTS: Final = re.compile(r"[A-Za-z0-9_\- ,|]*", re.ASCII)
+_SEPARATORS: Final = re.compile(r"[,|]")
+
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_RE2_ONLY: Final = frozenset("QC0123456789")
+"""Escapes that RE2 has and the engine of Codex has not: quoting, single bytes and octal codes."""
+
+COMPILED: Final = 4_096
+"""Compiled matchers that are kept, so that a file that is read again costs nothing."""
+CACHED_ANSWERS: Final = 4_096
+"""Answers that an index keeps."""
+KEPT_CHARACTERS: Final = 1_024
+"""Values longer than this are matched anew each time."""
+
+FILTERED: Final = 32
+"""Patterns of one event from which on they are searched for together."""
+FILTER_PATTERNS: Final = 1_024
+FILTER_CHARACTERS: Final = 65_536
+"""Patterns, and characters of them, that are searched for together: a larger filter could need more memory
+than RE2 gives it."""
+
+
+class Pattern(Protocol):
+    """A compiled pattern, as RE2 gives it."""
+
+    def search(self, text: str) -> Any:
+        """Something where the pattern is found in ``text``, else None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A compiled matcher.
+
+    ``text`` is as written. One of three holds: ``names`` are the exact values that match; ``source`` is the
+    pattern in RE2's terms, ``pattern`` what it compiles to; with none of both, everything matches.
+    ``error`` is why it matches nothing.
+    """
+
+    text: str | None
+    names: frozenset[str] | None = None
+    source: str | None = None
+    pattern: Pattern | None = None
+    error: str | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether every value matches."""
+        return self.names is None and self.pattern is None and self.error is None
+
+    def matches(self, value: str) -> bool:
+        """Whether this value matches. Linear in its length."""
+        if self.names is not None:
+            return value in self.names
+        if self.pattern is not None:
+            return self.pattern.search(value) is not None
+        return self.error is None
+
+
+ALL: Final = Matcher(None)
+"""What matches everything."""
+
+
+def compile_matcher(text: str | None, profile: Profile, *, literal: bool = False) -> Matcher:
+    """The matcher that ``text`` is in a profile. Raises nothing: see ``Matcher.error``.
+
+    ``literal``: it is a list of names whatever it holds, as Claude Code's ``FileChanged`` has.
+    """
+    if text is None or text in EVERYTHING:
+        return Matcher(text)
+    if literal:
+        return Matcher(text, names=_listed(text))
+    return _compiled(text, profile.matcher)
+
+
+@lru_cache(maxsize=COMPILED)
+def _compiled(text: str, rule: MatcherRule) -> Matcher:
+    if rule == "search" and _NAMES.fullmatch(text):
+        return Matcher(text, names=frozenset(text.split("|")))
+    if rule == "list" and _LISTS.fullmatch(text):
+        return Matcher(text, names=_listed(text))
+    found = regex(text)
+    if isinstance(found, str):
+        return Matcher(text, error=found)
+    if rule != "anchored":
+        return Matcher(text, source=text, pattern=found)
+    anchored = rf"\A(?:{text})\z"  # sound: the text compiles alone, so its own groups are closed
+    whole = regex(anchored)
+    return Matcher(text, error=whole) if isinstance(whole, str) else Matcher(text, None, anchored, whole)
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in _SEPARATORS.split(text))
+
+
+def regex(text: str) -> Pattern | str:
+    """A pattern compiled by RE2, or in words why it cannot be."""
+    import re2  # only a pattern needs it
+
+    foreign = next((found for found in _ESCAPE.findall(text) if found in _RE2_ONLY), None)
+    if foreign is not None:
+        return f"invalid escape sequence: \\{foreign}"
+    try:
+        pattern: Pattern = re2.compile(text, _options())
+    except re2.error as error:
+        return bytes(error.args[0]).decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return "it holds half a character"
+    return pattern
+
+
+@lru_cache(maxsize=1)
+def _options() -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False  # an error is a value here, and nothing for the standard error
+    options.never_capture = True
+    return options
+
+
+class MatchIndex:
+    """The handlers of a set by event, and which of them a value starts.
+
+    Exact names are looked up, patterns of one event are searched for together. Answers are kept, at most
+    :data:`CACHED_ANSWERS`, the oldest goes first. For one thread.
+    """
+
+    def __init__(self, handlers: Iterable[CodexHandler]) -> None:
+        lists: dict[str, list[CodexHandler]] = {}
+        for handler in sorted(handlers, key=lambda handler: handler.order):
+            lists.setdefault(handler.event, []).append(handler)
+        self._events = {event: _EventIndex(found) for event, found in lists.items()}
+        self._answers: dict[tuple[str, tuple[str, ...]], tuple[CodexHandler, ...]] = {}
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The events that have handlers."""
+        return tuple(self._events)
+
+    def select(self, event: str, values: tuple[str, ...]) -> tuple[CodexHandler, ...]:
+        """The handlers of an event that match one of ``values``, each once, in their order."""
+        key = (event, values)
+        found = self._answers.get(key)
+        if found is None:
+            index = self._events.get(event)
+            found = () if index is None else index.select(values)
+            if sum(map(len, values)) <= KEPT_CHARACTERS:
+                if len(self._answers) >= CACHED_ANSWERS:
+                    del self._answers[next(iter(self._answers))]
+                self._answers[key] = found
+        return found
+
+
+class _EventIndex:
+    """The handlers of one event."""
+
+    def __init__(self, handlers: Sequence[CodexHandler]) -> None:
+        self._handlers = handlers
+        self._every: list[int] = []
+        self._names: dict[str, list[int]] = {}
+        patterns: dict[str, list[int]] = {}
+        compiled: dict[str, Pattern] = {}
+        for place, handler in enumerate(handlers):
+            matcher = handler.matches
+            if matcher.is_everything:
+                self._every.append(place)
+            elif matcher.source is not None and matcher.pattern is not None:
+                patterns.setdefault(matcher.source, []).append(place)
+                compiled[matcher.source] = matcher.pattern
+            for name in matcher.names or ():
+                self._names.setdefault(name, []).append(place)
+        self._places = list(patterns.values())
+        self._patterns = _searchers(compiled)
+
+    def select(self, values: tuple[str, ...]) -> tuple[CodexHandler, ...]:
+        """The handlers that match, in order."""
+        places = set(self._every)
+        for value in values:
+            places.update(self._names.get(value, ()))
+            for searcher in self._patterns:
+                for number in searcher.search(value):
+                    places.update(self._places[number])
+        return tuple(self._handlers[place] for place in sorted(places))
+
+
+class _One:
+    """Few patterns, tried one after the other."""
+
+    def __init__(self, patterns: Sequence[Pattern], first: int) -> None:
+        self._patterns = patterns
+        self._first = first
+
+    def search(self, value: str) -> Iterator[int]:
+        """The numbers of the patterns that are found."""
+        for number, pattern in enumerate(self._patterns, self._first):
+            if pattern.search(value) is not None:
+                yield number
+
+
+class _Many:
+    """Many patterns: those whose fixed texts the value holds are tried, by one pass over it."""
+
+    def __init__(self, sources: Sequence[str], first: int) -> None:
+        import re2
+
+        self._first = first
+        self._filter = re2.Filter()
+        for source in sources:
+            self._filter.Add(source, _options())
+        self._filter.Compile()
+
+    def search(self, value: str) -> Iterator[int]:
+        """The numbers of the patterns that are found."""
+        for number in self._filter.Match(value) or ():
+            yield self._first + number
+
+
+def _searchers(compiled: dict[str, Pattern]) -> list[_One | _Many]:
+    if len(compiled) < FILTERED:
+        return [_One(list(compiled.values()), 0)] if compiled else []
+    found: list[_One | _Many] = []
+    sources, first, size = list(compiled), 0, 0
+    for number, source in enumerate(sources):
+        if number > first and (size + len(source) > FILTER_CHARACTERS or number - first >= FILTER_PATTERNS):
+            found.append(_Many(sources[first:number], first))
+            first, size = number, 0
+        size += len(source)
+    found.append(_Many(sources[first:], first))
+    return found
