@@ -1,0 +1,170 @@
+"""Which hook files of the Codex family are in force, in which order, and why the others are not.
+
+    1. the user's own files: ours, BitFun's where it is asked for, those that the user's configuration names
+    2. what the user has imported, by import id
+    3. the workspace's own files: the same three, where its hooks are switched on
+    4. what was imported for the workspace, by import id
+
+Layers add up: nothing replaces or hides anything. Decides that order and who is switched off. Refuses to read
+a file; the files in which agents keep what they run themselves are in no layer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from .codex_switches import BitFunSwitches, bitfun_folder
+
+if TYPE_CHECKING:
+    from ..config.hook_files import HookFile
+
+Scope: TypeAlias = Literal["user", "project"]
+
+OWN_FILE: Final = "hooks.json"
+WORKSPACE_FILE: Final = os.path.join(".prxbus", OWN_FILE)
+BITFUN_USER_FILE: Final = os.path.join("config", OWN_FILE)
+BITFUN_WORKSPACE_FILE: Final = os.path.join(".bitfun", "config", OWN_FILE)
+
+OFF: Final = "hooks.enabled is false, which turns off all hooks"
+PROJECT_OFF: Final = "hooks.project_hooks_enabled is false, as it is unless you set it"
+BITFUN_OFF: Final = "app.hooks.enabled is false in BitFun's app.json, which turns off all its hooks"
+BITFUN_PROJECT_OFF: Final = "app.hooks.project_hooks_enabled is false in BitFun's app.json (the default)"
+
+WARNING: Final = (
+    "a workspace's hooks are commands out of its repository: whoever can commit to it can run code on this "
+    "machine; switch them on only for repositories that you trust, and look at the file again after a pull"
+)
+"""The page's warning, told wherever such hooks are or could be switched on."""
+
+REMOTE: Final = (
+    "its workspace is remote: hooks are not supported there, because a process here and a path there do not "
+    "belong to one file system"
+)
+
+
+class Layer(NamedTuple):
+    """A hook file in its place. ``off`` is why it is not in force, None where it is.
+
+    ``name`` is what people are told, such as ``user`` or ``project import 3``. ``on_failure`` holds for
+    handlers that do not say for themselves.
+    """
+
+    name: str
+    path: str
+    profile: str
+    scope: Scope
+    off: str | None = None
+    on_failure: Literal["continue", "block"] = "continue"
+
+
+class Switches(NamedTuple):
+    """The settings that count here; see ``[hooks]`` of the configuration."""
+
+    enabled: bool = True
+    project: bool = False
+    bitfun: bool = False
+    strict: bool = False
+
+
+class Imported(NamedTuple):
+    """An enabled import: its id, the hook file of its snapshot, and its profile."""
+
+    id: str
+    path: str
+    profile: str
+
+
+Imports: TypeAlias = Callable[[Scope], Sequence[Imported]]
+"""The enabled imports of a scope."""
+
+
+def no_imports(_scope: Scope) -> Sequence[Imported]:
+    """Where nothing is imported."""
+    return ()
+
+
+def config_folder(environ: Mapping[str, str]) -> str:
+    """The folder of our configuration and of the user's own hook file."""
+    from ..config.files import user_file
+
+    return os.path.dirname(os.path.abspath(user_file(environ)))
+
+
+def layers(
+    config: str,
+    workspace: str | None,
+    switches: Switches,
+    app: BitFunSwitches,
+    files: Sequence[HookFile] = (),
+    imports: Imports = no_imports,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Layer, ...]:
+    """Every layer in order, those that are switched off too. ``config``: see :func:`config_folder`."""
+    found: list[Layer] = [*_scope("user", config, switches, app, files, environ)]
+    found += _imported("user", switches, imports)
+    if workspace is not None:
+        found += _scope("project", workspace, switches, app, files, environ)
+        found += _imported("project", switches, imports)
+    return tuple(found)
+
+
+def _scope(
+    scope: Scope,
+    folder: str,
+    switches: Switches,
+    app: BitFunSwitches,
+    files: Sequence[HookFile],
+    environ: Mapping[str, str],
+) -> Iterator[Layer]:
+    is_user = scope == "user"
+    off = None if switches.enabled else OFF
+    own = off if is_user or switches.project else off or PROJECT_OFF
+    yield Layer(scope, os.path.join(folder, OWN_FILE if is_user else WORKSPACE_FILE), "codex", scope, own)
+    if switches.bitfun:
+        place = (
+            os.path.join(bitfun_folder(environ), BITFUN_USER_FILE)
+            if is_user
+            else os.path.join(folder, BITFUN_WORKSPACE_FILE)
+        )
+        theirs = off if app.enabled else off or BITFUN_OFF
+        if not is_user and not app.project:
+            theirs = theirs or BITFUN_PROJECT_OFF
+        yield Layer(f"BitFun's {scope}", place, "bitfun", scope, theirs)
+    for file in files:
+        if file.is_workspace != is_user:
+            profile = file.profile or profile_of(file.path)
+            yield Layer(f"{scope}, configured", file.path, profile, scope, own, file.on_failure)
+
+
+def _imported(scope: Scope, switches: Switches, imports: Imports) -> Iterator[Layer]:
+    off = None if switches.enabled else OFF
+    for found in sorted(imports(scope)):
+        yield Layer(f"{scope} import {found.id}", found.path, found.profile, scope, off)
+
+
+def profile_of(path: str) -> str:
+    """The profile of a hook file by its place and name; ``codex`` where they say nothing."""
+    folder, name = os.path.split(path)
+    parents = folder.split(os.sep)
+    if name in ("settings.json", "settings.local.json") or parents[-1] == ".claude":
+        return "claude"
+    if parents[-2:] in ([".bitfun", "config"], ["bitfun", "config"]):
+        return "bitfun"
+    return "codex"
+
+
+def is_remote(place: str) -> bool:
+    """Whether a working directory is another machine's: a URL other than ``file:``, or ``host:/path``."""
+    scheme, separator, _ = place.partition("://")
+    if separator:
+        return scheme.isascii() and scheme.replace("-", "").replace("+", "").isalnum() and scheme != "file"
+    host, colon, rest = place.partition(":/")
+    return bool(colon) and bool(host) and "/" not in host and bool(rest) and len(host) > 1
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether ``path`` is ``folder`` or lies in it, links followed."""
+    real, root = os.path.realpath(path), os.path.realpath(folder)
+    return real == root or real.startswith(root.rstrip(os.sep) + os.sep)
