@@ -1,0 +1,117 @@
+"""One snapshot of imported hooks on the disk: whether it is, byte for byte, what was confirmed.
+
+A snapshot is written once and never changed. :meth:`Snapshot.verify` compares all of it with the digests in
+the index; files that look from outside as they did when their digest was right are not read again, so asking
+before each run costs one look a file. It refuses to know what the files mean.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from .import_files import NotRead, read_below
+from .import_index import FILE_BYTES, HOOKS_NAME, TOTAL_BYTES, SnapshotFile
+
+CACHE_NAME: Final = "__pycache__"
+"""Left by an interpreter that ran a copied script as its user's; nothing in it is run by name."""
+
+MAX_ENTRIES: Final = 4_096
+"""Entries that are looked at in one snapshot."""
+
+_Look = tuple[tuple[int, ...], ...]
+
+
+class Snapshot:
+    """The snapshot in ``folder`` that has to hold ``files``, by their names relative to it."""
+
+    def __init__(self, folder: str, files: Mapping[str, SnapshotFile]) -> None:
+        self.folder = folder
+        self.files = files
+        self._right: _Look | None = None
+
+    @property
+    def hooks_path(self) -> str:
+        """The generated hook file."""
+        return os.path.join(self.folder, HOOKS_NAME)
+
+    def verify(self) -> str | None:
+        """What is wrong with it now, as a sentence; None: it is what was confirmed. Raises nothing.
+
+        Owner's, so cheap: names, sizes, times and modes of all files; bytes where one of those moved.
+        """
+        try:
+            look = self._look()
+            if look == self._right:
+                return None
+            self._check()
+        except OSError as error:
+            return f"it cannot be looked at: {error.strerror} ({error.filename})"
+        except _Wrong as wrong:
+            return str(wrong)
+        self._right = look
+        return None
+
+    def _look(self) -> _Look:
+        """Every file and folder from outside."""
+        found = []
+        for path in (
+            self.folder,
+            *self._folders(),
+            *(os.path.join(self.folder, name) for name in self.files),
+        ):
+            status = os.lstat(path)
+            found.append(
+                (
+                    status.st_dev,
+                    status.st_ino,
+                    status.st_mode,
+                    status.st_size,
+                    status.st_mtime_ns,
+                    status.st_ctime_ns,
+                )
+            )
+        return tuple(found)
+
+    def _folders(self) -> list[str]:
+        names = {name.rpartition("/")[0] for name in self.files} - {""}
+        for name in list(names):
+            while (name := name.rpartition("/")[0]) != "":
+                names.add(name)
+        return [os.path.join(self.folder, name) for name in sorted(names)]
+
+    def _check(self) -> None:
+        if not stat.S_ISDIR(os.lstat(self.folder).st_mode):
+            raise _Wrong("it is no folder")
+        for name in _names(self.folder, ""):
+            if name not in self.files:
+                raise _Wrong(f"{name!r} does not belong to it")
+        for name, file in self.files.items():
+            try:
+                found = read_below(self.folder, name, TOTAL_BYTES if name == HOOKS_NAME else FILE_BYTES)
+            except NotRead as error:
+                raise _Wrong(f"{name!r}: {error}") from None
+            if found.sha256 != file.sha256 or len(found.content) != file.size:
+                raise _Wrong(f"{name!r} is not what was confirmed")
+            if found.executable != file.executable:
+                raise _Wrong(f"the exec bit of {name!r} is not what was confirmed")
+
+
+class _Wrong(Exception):
+    """A snapshot is not what was confirmed."""
+
+
+def _names(folder: str, prefix: str, seen: list[str] | None = None) -> Iterator[str]:
+    """The files below ``folder``; a link counts as a file."""
+    seen = [] if seen is None else seen
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            seen.append(entry.name)
+            if len(seen) > MAX_ENTRIES:
+                raise _Wrong(f"more than {MAX_ENTRIES:,} entries lie in it")
+            if not entry.is_dir(follow_symlinks=False):
+                yield f"{prefix}{entry.name}"
+            elif entry.name != CACHE_NAME:
+                yield from _names(entry.path, f"{prefix}{entry.name}/", seen)
