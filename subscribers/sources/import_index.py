@@ -114,7 +114,7 @@ class Index(NamedTuple):
 def import_id(key: str, path: str) -> str:
     """The id of what is imported from a source: readable, and the same whenever it is imported again."""
     readable = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
-    source = "\0".join((key, path)).encode()
+    source = f"{key}\x00{path}".encode()
     return f"{readable}-{hashlib.sha256(source).hexdigest()[:8]}"
 
 

@@ -57,22 +57,10 @@ class Snapshot:
     def _look(self) -> _Look:
         """Every file and folder from outside."""
         found = []
-        for path in (
-            self.folder,
-            *self._folders(),
-            *(os.path.join(self.folder, name) for name in self.files),
-        ):
-            status = os.lstat(path)
-            found.append(
-                (
-                    status.st_dev,
-                    status.st_ino,
-                    status.st_mode,
-                    status.st_size,
-                    status.st_mtime_ns,
-                    status.st_ctime_ns,
-                )
-            )
+        inside = (os.path.join(self.folder, name) for name in self.files)
+        for path in (self.folder, *self._folders(), *inside):
+            of = os.lstat(path)
+            found.append((of.st_dev, of.st_ino, of.st_mode, of.st_size, of.st_mtime_ns, of.st_ctime_ns))
         return tuple(found)
 
     def _folders(self) -> list[str]:

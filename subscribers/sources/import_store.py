@@ -4,10 +4,10 @@
     <store>/snapshots/<import>/<digest>/        hooks.json, and the scripts that were copied
     <store>/staging-<n>/                        being written
 
-Decides the order of a change, under one lock: a snapshot is written aside and compared, renamed into place, and
-only then does the index, replaced in one step, name it. Killed between any two steps a store is what it was or
-what it was to become; what is left over is swept by the next change. Nothing of an agent's is touched. It
-refuses to know how a plan is made.
+Decides the order of a change, under one lock: a snapshot is written aside and compared, renamed into place,
+and only then does the index, replaced in one step, name it. Killed between any two steps a store is what it
+was or what it was to become; what is left over is swept by the next change. Nothing of an agent's is touched.
+It refuses to know how a plan is made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ..hooks.diagnostics import Diagnostic
 from .discover import Signature, read, signature
-from .hook_source import Absent, Content, Unreadable
+from .hook_source import Absent, Unreadable
 from .hook_store_files import GuardedFile, StoreBusy
 from .import_files import Contents, sync_folder, write_below
 from .import_index import (
@@ -57,6 +57,10 @@ CORRUPT_NAME: Final = "index.json.corrupt"
 Applied: TypeAlias = Literal["applied", "unchanged", "repaired"]
 Step: TypeAlias = Callable[[str], None]
 """Called between the steps of a change with the name of the one just done."""
+
+
+def _no_step(_: str) -> None:
+    """Nobody asks."""
 
 
 class StoreCorrupt(Exception):
@@ -114,9 +118,9 @@ class Mended(NamedTuple):
 
 
 def enabled_imports(scope: Scope, places: ImportPlaces) -> EnabledImports:
-    """What runs of the imports of ``scope``: those that are enabled and whose snapshot is right. Raises nothing.
+    """What runs of the imports of ``scope``: those that are enabled and whose snapshot is right.
 
-    An index that is corrupt switches its imports off, and only them.
+    Raises nothing. An index that is corrupt switches its imports off, and only them.
     """
     folder = places.folder(scope)
     if folder is None:
@@ -153,12 +157,12 @@ def store_signature(scope: Scope, places: ImportPlaces) -> Signature:
 
 
 class ImportStore:
-    """The store in ``folder``. Safe beside other programs that change the same one; every call blocks a little.
+    """The store in ``folder``. Safe beside other programs that change the same one; every call may block.
 
     ``step`` is told what was just done, so that a test can end the process there.
     """
 
-    def __init__(self, folder: str, scope: Scope, step: Step = lambda name: None) -> None:
+    def __init__(self, folder: str, scope: Scope, step: Step = _no_step) -> None:
         self.folder = folder
         self.scope: Scope = scope
         self.path = os.path.join(folder, INDEX_NAME)
@@ -332,7 +336,8 @@ class ImportStore:
 
     def _sweep(self, index: Index) -> None:
         """Delete what no record names. What cannot be deleted stays for the next time."""
-        named = {(each.id, each.snapshot) for each in (*index.records, *index.retired)}
+        named = {(each.id, each.snapshot) for each in index.records}
+        named |= {(each.id, each.snapshot) for each in index.retired}
         for entry in _entries(self.folder):
             if entry.name.startswith(STAGING_PREFIX):
                 _remove_tree(entry.path)
@@ -346,9 +351,12 @@ class ImportStore:
                 os.rmdir(of_import.path)
 
     def _put_aside(self, copy: str) -> None:
-        """Move the corrupt index away, whatever it is; one is kept."""
+        """Keep the corrupt index, one of them; it stays in its place too until it is replaced."""
         _remove_tree(copy)
-        os.rename(self.path, copy)
+        if stat.S_ISREG(os.lstat(self.path).st_mode):
+            os.link(self.path, copy)
+        else:
+            os.rename(self.path, copy)
         self._step("corrupt index put aside")
 
     def _found(self, index: Index, name: str) -> ImportRecord:
