@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from .codex_output_rules import CLAUDE_OUTPUTS, CODEX_OUTPUTS, OutputRule
+
 MatcherRule: TypeAlias = Literal["search", "anchored", "list"]
 """``search``: letters, digits, ``_`` and ``|`` are exact names, anything else is searched for.
 ``anchored``: every pattern has to match the whole value. ``list``: as ``search``, and blanks, ``-`` and ``,``
@@ -111,7 +113,8 @@ class Profile:
         metadata=_about("continuations in a row that `Stop` hooks may ask for")
     )
 
-    # -- results
+    # -- results; `outputs` is what the handlers of each event may write, in a table of its own
+    outputs: Mapping[str, OutputRule]
     json_on_any_exit: bool = field(metadata=_about("a JSON answer counts at every exit code"))
     plain_context: frozenset[str] = field(metadata=_about("events on which plain output becomes context"))
     plain_fails: frozenset[str] = field(metadata=_about("events on which plain output is an error"))
@@ -193,6 +196,7 @@ CODEX: Final = Profile(
     on_failure=False,
     on_failure_ignored=frozenset(),
     stop_continuations=None,
+    outputs=CODEX_OUTPUTS,
     json_on_any_exit=False,
     plain_context=frozenset({"SessionStart", "UserPromptSubmit", "SubagentStart"}),
     plain_fails=_STOPS | {"Interrupt"},
@@ -313,6 +317,7 @@ CLAUDE: Final = Profile(
     on_failure=True,
     on_failure_ignored=_STOPS | {"TaskCompleted", "TeammateIdle"},
     stop_continuations=8,
+    outputs=CLAUDE_OUTPUTS,
     json_on_any_exit=True,
     plain_context=frozenset({"UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"}),
     plain_fails=frozenset(),
