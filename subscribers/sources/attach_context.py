@@ -49,13 +49,16 @@ def load(runtime_dir: str, context: str) -> dict[str, str] | None:
             os.path.join(runtime_dir, DIRECTORY, context),
             os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
         )
-        with open(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-                return None
-            content = file.read(ENVIRONMENT_BYTES + 1)
     except OSError:
         return None
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(ENVIRONMENT_BYTES + 1)
+    finally:
+        os.close(descriptor)
     return decode_environment(content) if len(content) <= ENVIRONMENT_BYTES else None
 
 

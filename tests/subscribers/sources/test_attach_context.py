@@ -48,8 +48,11 @@ def test_what_is_not_a_private_file_is_not_read(tmp_path: Path) -> None:
     (folder / context).chmod(0o640)
     (folder / ("b" * 32)).symlink_to(folder / context)
     os.mkfifo(folder / ("c" * 32), 0o600)
+    (folder / ("d" * 32)).mkdir()
     large = save(str(tmp_path), {"A": "x" * contexts.ENVIRONMENT_BYTES})
-    assert [load(str(tmp_path), name) for name in (context, "b" * 32, "c" * 32, large)] == [None] * 4
+    assert [load(str(tmp_path), name) for name in (context, "b" * 32, "c" * 32, "d" * 32, large)] == [
+        None
+    ] * 5
 
 
 def test_the_same_environment_is_kept_once(tmp_path: Path) -> None:
