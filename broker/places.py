@@ -1,4 +1,4 @@
-"""Where a bus lives on this machine: its runtime directory, its three sockets, its spool.
+"""Where a bus lives on this machine: its runtime directory, its four sockets, its spool.
 
 Broker and clients find each other by these rules alone, and both refuse a directory that somebody
 else could write to: whoever can replace a socket can read and forge events.
@@ -28,11 +28,15 @@ SPOOL_NAME: Final = "spool"
 
 
 class Endpoints(NamedTuple):
-    """The ZeroMQ addresses of one bus: publishers go to ``ingress``, subscribers to ``egress``."""
+    """The addresses of one bus: publishers go to ``ingress``, subscribers to ``egress``; asks to ``lanes``.
+
+    The first three are ZeroMQ's, the last is a plain stream socket, written in the same way.
+    """
 
     ingress: str
     egress: str
     control: str
+    lanes: str
 
 
 def runtime_directory(

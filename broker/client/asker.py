@@ -7,17 +7,14 @@ no word; what the word means is :mod:`broker.client.core.asking`'s.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-import zmq
-
-from ..protocol.control import decode_together, encode_message
+from ..protocol.control import decode_message, encode_message
 from ..protocol.errors import (
     BusUnreachable,
     ClosedError,
@@ -26,14 +23,15 @@ from ..protocol.errors import (
     RequestRefused,
     RequestTimeout,
 )
-from .core.session import ControlSession
-from .sockets import control_socket
+
+if TYPE_CHECKING:
+    from .stream import Stream
 
 GRACE_SECONDS: Final = 0.25
 """How long after the deadline the broker's word is still waited for: it says who was late."""
 
 SLICE_MS: Final = 250
-"""Longest single wait; then the broker's epoch and a close are looked at."""
+"""Longest single wait; then a close is looked at."""
 
 MOMENT_MS: Final = 2
 """Time in which most answers come."""
@@ -41,59 +39,88 @@ MOMENT_MS: Final = 2
 LANES: Final = 256
 """Asks of one client at a time, each in a thread of its own."""
 
-
-class Broker(NamedTuple):
-    """One broker, as a client can tell: its ``epoch`` (None: not welcomed yet) and its ``socket`` file."""
-
-    epoch: bytes | None
-    socket: tuple[int, int] | None
-
-    def replaces(self, before: Broker) -> bool:
-        """Whether this is another one than was there ``before``."""
-        if self.socket != before.socket:
-            return True
-        return before.epoch is not None and self.epoch != before.epoch
+CONNECT_SECONDS: Final = 0.01
+"""Pause between two looks for a broker."""
 
 
 class Lane:
-    """One connection for asks, number ``index`` of the client ``key``. Not thread-safe."""
+    """One connection for asks to the socket at ``path``, under ``name``. Not thread-safe."""
 
-    def __init__(self, endpoint: str, key: bytes, index: int) -> None:
-        self.socket = control_socket(endpoint, key + b"\x10" + index.to_bytes(2, "big"))
-        self._receive = super(zmq.Socket, self.socket).recv
-        self.connected = False
-        self._slice_ms = 0
+    def __init__(self, path: str, name: bytes) -> None:
+        self._path = path
+        self._name = name
+        self._stream: Stream | None = None
 
-    def send(self, data: bytes) -> None:
-        """Hand a message to libzmq without waiting; raises :class:`BusUnreachable` without a broker."""
+    @property
+    def connected(self) -> bool:
+        """Whether a broker is at the other end."""
+        return self._stream is not None and self._stream.alive
+
+    def fileno(self) -> int:
+        """The descriptor of the connection, -1 without one."""
+        return -1 if self._stream is None else self._stream.fileno()
+
+    def connect(self) -> bool:
+        """Connect (again), unless that is done; false without a broker."""
+        from .stream import Stream  # loads socket, which who never asks does without
+
+        if not self.connected:
+            self.close()
+            try:
+                self._stream = Stream(self._path, self._name)
+            except OSError:
+                return False
+        return True
+
+    def send(self, messages: Iterable[bytes]) -> None:
+        """Send messages; raises :class:`BusUnreachable` without a broker, or when it does not read."""
         try:
-            self.socket.send(data, zmq.NOBLOCK)
-        except zmq.Again:
-            self.connected = False
-            raise _absent() from None
+            self._open.send(messages)
+        except OSError:
+            self.close()
+            raise absent() from None
 
-    def receive_now(self) -> bytes:
-        """The next message that is there; raises :class:`zmq.Again`."""
-        return self._receive(zmq.NOBLOCK)
+    def send_now(self, data: bytes | memoryview) -> int:
+        """Send what there is room for of framed messages: so many bytes; raises :class:`BusUnreachable`."""
+        try:
+            return self._open.send_now(data)
+        except OSError:
+            raise absent() from None
 
-    def receive(self, milliseconds: int) -> bytes:
-        """The next message; raises :class:`zmq.Again` when there is none in time."""
-        if milliseconds != self._slice_ms:
-            self._slice_ms = self.socket.rcvtimeo = milliseconds
-        return self._receive()
+    def receive(self, milliseconds: int) -> list[bytes]:
+        """The next messages, none if there are none in time; raises :class:`BusUnreachable` at the end."""
+        try:
+            return self._open.receive(milliseconds)
+        except OSError:
+            self.close()
+            raise ended() from None
+
+    def receive_now(self) -> list[bytes]:
+        """The messages that are there; raises :class:`BusUnreachable` at the end."""
+        try:
+            return self._open.receive_now()
+        except OSError:
+            raise ended() from None
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    @property
+    def _open(self) -> Stream:
+        if self._stream is None:
+            raise absent()
+        return self._stream
 
 
 class Asker:
-    """The asks of one client whose control connection is named ``key``.
+    """The asks of one client whose control connection is named ``key``; lanes lead to ``endpoint``."""
 
-    ``session`` tells which broker is there: when that changes, the asks under way are lost.
-    """
-
-    def __init__(self, endpoint: str, key: bytes, session: ControlSession) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: str, key: bytes) -> None:
         self._path = endpoint.removeprefix("ipc://")
         self._key = key
-        self._session = session
         self._idle: list[Lane] = []
         self._lock = threading.RLock()
         self._indices = count()
@@ -110,46 +137,33 @@ class Asker:
             if self._opened >= LANES:
                 raise LimitExceeded(f"{LANES} asks of this client are under way; that is the most")
             self._opened += 1
-        return Lane(self._endpoint, self._key, next(self._indices))
+        return Lane(self._path, self._key + b"\x10" + next(self._indices).to_bytes(2, "big"))
 
     def put(self, lane: Lane) -> None:
         """``lane`` is free again."""
         with self._lock:
             if self._closed:
-                lane.socket.close()
+                lane.close()
             else:
                 self._idle.append(lane)
 
     def connect(self, lane: Lane, deadline: float) -> None:
         """Wait until ``lane`` has a broker at its end; raises :class:`BusUnreachable` past ``deadline``."""
-        if not lane.connected:
-            left_ms = max(0, int((deadline - time.monotonic()) * 1000))
-            if not lane.socket.poll(left_ms, zmq.POLLOUT):
-                raise _absent()
-            lane.connected = True
-
-    @property
-    def broker(self) -> Broker:
-        """Which broker is there: a new one makes its socket anew before anybody has been welcomed by it."""
-        try:
-            status = os.stat(self._path)
-        except OSError:
-            return Broker(self._session.epoch, None)
-        return Broker(self._session.epoch, (status.st_ino, status.st_ctime_ns))
-
-    @property
-    def many(self) -> bool:
-        """Whether the broker takes many messages as one."""
-        return self._session.many
+        while not lane.connect():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise absent()
+            if self._closed:
+                raise ClosedError("closed while an ask was under way")
+            time.sleep(min(CONNECT_SECONDS, left))
 
     def wait(self, lane: Lane, request: int, deadline: float, meanwhile: Callable[[], None]) -> list[Any]:
         """What was heard of ask ``request``; late words of earlier ones are passed over.
 
         ``meanwhile`` is called when there is no answer after a moment.
         Raises :class:`RequestRefused`, :class:`RequestTimeout` when the broker says nothing at all and
-        :class:`BusUnreachable` when it was replaced meanwhile.
+        :class:`BusUnreachable` when it ended meanwhile.
         """
-        broker = self.broker
         last = deadline + GRACE_SECONDS
         slice_ms = MOMENT_MS
         try:
@@ -157,17 +171,18 @@ class Asker:
                 left_ms = int((last - time.monotonic()) * 1000) + 1
                 if left_ms <= 0:
                     raise RequestTimeout("no word of the ask in time; is the broker overloaded or away?")
-                try:
-                    messages = decode_together(lane.receive(min(slice_ms, left_ms)))
-                except zmq.Again:
+                messages = lane.receive(min(slice_ms, left_ms))
+                if not messages:
                     if slice_ms == MOMENT_MS:
                         meanwhile()
                         slice_ms = SLICE_MS
-                    broker = self._check(broker)
-                    continue
-                except DecodeError:
-                    continue
-                for kind, number, body in messages:
+                    if self._closed:
+                        raise ClosedError("closed while an ask was under way")
+                for each in messages:
+                    try:
+                        kind, number, body = decode_message(each)
+                    except DecodeError:
+                        continue
                     if number == request and kind == "answered":
                         heard: list[Any] = body["heard"]
                         return heard
@@ -180,25 +195,22 @@ class Asker:
     def cancel(self, lane: Lane, request: int) -> None:
         """Nobody waits for ``request`` any more."""
         with suppress(BusUnreachable):  # no broker, and so nobody to tell
-            lane.send(encode_message("cancel", request))
+            lane.send((encode_message("cancel", request),))
 
     def close(self) -> None:
         """No more asks. Lanes that are in use close when they are given back."""
         with self._lock:
             self._closed = True
             for lane in self._idle:
-                lane.socket.close()
+                lane.close()
             self._idle.clear()
 
-    def _check(self, broker: Broker) -> Broker:
-        """The broker that is there now, if it can be the one of the ask."""
-        if self._closed:
-            raise ClosedError("closed while an ask was under way")
-        now = self.broker
-        if now.replaces(broker):
-            raise BusUnreachable("the broker ended while the ask was under way; ask again")
-        return now
 
-
-def _absent() -> BusUnreachable:
+def absent() -> BusUnreachable:
+    """There is no broker to ask."""
     return BusUnreachable("no broker takes the ask; start one with 'prxbus up'")
+
+
+def ended() -> BusUnreachable:
+    """There is no broker any more."""
+    return BusUnreachable("the broker ended while the ask was under way; ask again")

@@ -86,7 +86,7 @@ class Asking:
             self._asker.connect(lane, deadline)
             self.pose(
                 question,
-                lambda frame: lane.send(ask_message(question.request, frame, timeout)),
+                lambda frame: lane.send((ask_message(question.request, frame, timeout),)),
                 tail=False,
             )
             rows = self._answers_to(question, lane, deadline)
@@ -200,4 +200,5 @@ class Asking:
                     raise
             self.introduce()
             self._answered.wait(min(HELLO_SECONDS, max(0.0, deadline - time.monotonic())))
-            lane.send(ask_message(question.request, question.frame, max(0.001, deadline - time.monotonic())))
+            left = max(0.001, deadline - time.monotonic())
+            lane.send((ask_message(question.request, question.frame, left),))

@@ -4,24 +4,26 @@
         for ask in asks:
             ask.reply([Answer("guard", "deny", "not here")])
 
-Asks come on a connection of their own, which belongs to the thread that takes them; answers leave on
-another one, so that any thread can give them. What an answer means is :mod:`broker.protocol.decisions`'s.
+Asks come on a lane, on which the thread that takes them waits; answers leave on it too, from any thread. The
+control connection's thread sees to it that there is a lane as long as there is a broker. What an answer means
+is :mod:`broker.protocol.decisions`'s.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import msgpack
-import zmq
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
-from ..protocol.control import DECIDER_LANE, decode_together, encode_message, encode_together
+from ..protocol.control import DECIDER_LANE, decode_message, encode_message
 from ..protocol.decisions import FAILURES, Answer, Failure
 from ..protocol.errors import (
     ClosedError,
@@ -40,18 +42,14 @@ from .core.session import ControlSession, Identity, Note, Refused, Welcomed
 from .lifetime import close_at_exit, forget
 from .link import TICK_SECONDS, Link
 from .publisher_id import new_key, new_publisher
-from .sockets import control_socket
 from .spool import Spool
+from .stream import Stream
 from .subscriber import READY_SECONDS, SLICE_SECONDS, require_bus, unreachable
 
-ANSWER_LANE: Final = b"\x02"
 ASKS_AT_ONCE: Final = 64
 """Asks that :meth:`Decider.batch` returns at most, unless it is told another number."""
 
 ERROR_CHARACTERS: Final = 500
-
-_EVENTS: Final = int(zmq.EVENTS)
-_READABLE: Final = int(zmq.POLLIN)
 
 TOGETHER: Final = 16
 """Answers that are sent as one, at most."""
@@ -67,13 +65,14 @@ class Ask:
     in seconds of :func:`time.monotonic`. ``cancelled``: the asker waits no longer.
     """
 
-    __slots__ = ("_decider", "_done", "_token", "cancelled", "deadline", "event")
+    __slots__ = ("_decider", "_done", "_lane", "_token", "cancelled", "deadline", "event")
 
-    def __init__(self, decider: Decider, token: int, event: Event, deadline: float) -> None:
+    def __init__(self, decider: Decider, lane: Stream, token: int, event: Event, deadline: float) -> None:
         self.event = event
         self.deadline = deadline
         self.cancelled = False
         self._decider = decider
+        self._lane = lane  # another broker may use the same numbers
         self._token = token
         self._done = False
 
@@ -151,12 +150,11 @@ class Decider(Closing):
         self._answering = threading.RLock()
         self._spool = Spool(spool_directory(self.runtime_dir))
         key = new_key()
-        self._lane = control_socket(addresses.control, key + DECIDER_LANE, probe=True)
-        self._receive = super(zmq.Socket, self._lane).recv
-        self._look: Callable[[int], Any] = super(zmq.Socket, self._lane).get
-        self._slice_ms = 0
-        self.descriptor = int(self._lane.fd)
-        self._answers = control_socket(addresses.control, key + ANSWER_LANE)
+        self._path = addresses.lanes.removeprefix("ipc://")
+        self._lane_name = key + DECIDER_LANE
+        self._lane: Stream | None = None
+        self._mended = threading.Event()  # set while there is a lane
+        self._watching = select.epoll()
         texts = tuple(pattern.text for pattern in self.patterns)
         identity = Identity("decider", self.name, self._pid, __version__, texts, priority, failure)
         self._session = ControlSession(identity)
@@ -194,14 +192,10 @@ class Decider(Closing):
                     if asks or (deadline is not None and time.monotonic() >= deadline):
                         return asks
                 return []
-            except zmq.ZMQError:
-                if self._closed:  # by a signal handler, while this thread waited
-                    return []
-                raise
             finally:
                 self._inside = False
                 if self._closed:
-                    self._lane.close(0)
+                    self._let_go()
 
     def __iter__(self) -> Iterator[Ask]:
         while not self._closed:
@@ -214,6 +208,11 @@ class Decider(Closing):
         """
         self._session.identity = self._session.identity._replace(patterns=())
         self._link.hello()
+
+    @property
+    def descriptor(self) -> int:
+        """Readable while :meth:`batch` has something to do; it stays the same over a broker's restart."""
+        return self._watching.fileno()
 
     @property
     def held(self) -> bool:
@@ -244,13 +243,13 @@ class Decider(Closing):
         self.flush()
         self._closed = True
         self._link.close()
+        lane = self._lane
+        if lane is not None:
+            lane.end()
+        self._mended.set()
         with self._lock:
-            if self._inside:  # this is a signal handler, and the wait below it goes on: let it end
-                self._lane.rcvtimeo = 1
-            else:
-                self._lane.close(0)
-        with self._answering:
-            self._answers.close()
+            if not self._inside:  # else this is a signal handler, and the wait below it ends now
+                self._let_go()
 
     def forked(self) -> None:
         """A forked child is noticed by its process id, in every call."""
@@ -265,8 +264,9 @@ class Decider(Closing):
         with self._answering:
             late = ask._done or ask.cancelled or time.monotonic() > ask.deadline
             ask._done = True
-            self._waiting.pop(ask._token, None)
-            if self._closed or late:
+            if self._waiting.get(ask._token) is ask:
+                del self._waiting[ask._token]
+            if self._closed or late or ask._lane is not self._lane:
                 self._counts["too_late"] += 1
                 return False
             self._counts["answered" if error is None else "failed"] += 1
@@ -282,19 +282,21 @@ class Decider(Closing):
             outbox, self._outbox = self._outbox, []
             if not outbox or self._closed:
                 return
+            lane = self._lane
             try:
-                if self._session.many:
-                    self._answers.send(encode_together(outbox), zmq.NOBLOCK)
-                else:
-                    for each in outbox:
-                        self._answers.send(each, zmq.NOBLOCK)
-            except zmq.Again:  # no broker is there, and so nobody waits
+                if lane is None:
+                    raise ConnectionResetError
+                lane.send(outbox)
+            except OSError:  # no broker is there, or it does not read: nobody waits
                 self._counts["too_late"] += len(outbox)
+                self._lose(lane)
 
     # -- for the link's thread ----------------------------------------------------------------
 
     def tick(self, now: float, /) -> float:
-        """See :class:`broker.client.link.Owner`: forget what was never answered."""
+        """See :class:`broker.client.link.Owner`: forget what was never answered, and see to the lane."""
+        if self._session.welcomed:
+            self._mend()
         with self._answering:
             for token in [token for token, ask in self._waiting.items() if now > ask.deadline]:
                 del self._waiting[token]
@@ -304,6 +306,7 @@ class Decider(Closing):
         """See :class:`broker.client.link.Owner`."""
         if isinstance(note, Welcomed):
             self._spool.capacity = int(note.limits.get("spool_bytes", self._spool.capacity))
+            self._mend()
         elif isinstance(note, Refused):
             self._refused = note
             get_logger("broker.client").warning("refused", decider=self.name, reason=note.error)
@@ -320,53 +323,53 @@ class Decider(Closing):
         return {**self.stats, **extra}
 
     def watched(self) -> int | None:
-        """See :class:`broker.client.link.Owner`: a DEALER comes back by itself."""
+        """See :class:`broker.client.link.Owner`: who takes the asks notices the end of the lane."""
         return None
 
     # -- parts --------------------------------------------------------------------------------
 
     def _take(self, most: int, deadline: float | None) -> list[Ask]:
         """Read what is there, or wait for one slice, or until ``deadline``, for the first."""
-        asks, self._early = self._early[:most], self._early[most:]
+        asks, self._early = self._early, []
         left = SLICE_SECONDS if deadline is None else min(SLICE_SECONDS, deadline - time.monotonic())
-        try:
-            if asks or left <= 0:
-                self._read(self._receive(zmq.NOBLOCK), asks)
+        lane = self._lane
+        if lane is None:
+            if not asks and left > 0:
+                self._mended.wait(left)
+        else:
+            try:
+                if asks or left <= 0:
+                    messages = lane.receive_now()
+                else:
+                    messages = lane.receive(max(1, round(left * 1000)))
+            except OSError:
+                self._lose(lane)
             else:
-                milliseconds = max(1, round(left * 1000))
-                if milliseconds != self._slice_ms:
-                    self._slice_ms = self._lane.rcvtimeo = milliseconds
-                self._read(self._receive(), asks)
-            if self._look(_EVENTS) & _READABLE:  # cheaper than a try that finds nothing
-                while len(asks) < most:
-                    self._read(self._receive(zmq.NOBLOCK), asks)
-        except zmq.Again:
-            pass
+                for each in messages:
+                    self._read(lane, each, asks)
+        if len(asks) > most:
+            asks, self._early = asks[:most], asks[most:]
         return asks
 
-    def _read(self, data: bytes, asks: list[Ask]) -> None:
+    def _read(self, lane: Stream, data: bytes, asks: list[Ask]) -> None:
         """Take one message of the broker; what is malformed is answered as a failure, or passed over."""
         try:
-            messages = decode_together(data)
+            kind, token, body = decode_message(data)
         except DecodeError:
             self._counts["refused"] += 1
             return
-        for kind, token, body in messages:
-            self._hear(kind, token, body, asks)
-
-    def _hear(self, kind: str, token: int, body: dict[str, Any], asks: list[Ask]) -> None:
         if kind == "asked":
             deadline = time.monotonic() + body["left_ms"] / 1000
             try:
                 event = decode_event(body["frame"])
             except DecodeError as error:
                 self._counts["refused"] += 1
-                self.answer(Ask(self, token, _NO_EVENT, deadline), (), f"{error.code}: {error}")
+                self.answer(Ask(self, lane, token, _NO_EVENT, deadline), (), f"{error.code}: {error}")
                 return
             if event.claim is not None:
                 event.claim.load = self._spool.load
             self._counts["asked"] += 1
-            ask = self._waiting[token] = Ask(self, token, event, deadline)
+            ask = self._waiting[token] = Ask(self, lane, token, event, deadline)
             asks.append(ask)
         elif kind == "cancelled":
             cancelled = self._waiting.pop(token, None)
@@ -375,6 +378,37 @@ class Decider(Closing):
                 self._counts["cancelled"] += 1
         elif kind == "deciding":
             self._held = not self._session.identity.patterns
+
+    def _mend(self) -> None:
+        """Have a lane, if that is possible: at first, and when the one before has ended."""
+        with self._answering:
+            before = self._lane
+            if self._closed or (before is not None and before.alive):
+                return
+            self._lose(before)
+            try:
+                self._lane = Stream(self._path, self._lane_name)
+            except OSError:  # the next tick tries again
+                return
+            self._watching.register(self._lane, select.EPOLLIN)
+            self._mended.set()
+
+    def _lose(self, lane: Stream | None) -> None:
+        """``lane`` has ended, for whoever finds out."""
+        with self._answering:
+            if lane is not None and lane is self._lane:
+                self._lane = None
+                if not self._closed:
+                    self._mended.clear()
+                self._waiting.clear()
+                with suppress(OSError):
+                    self._watching.unregister(lane)
+                lane.close()
+
+    def _let_go(self) -> None:
+        """The descriptors of a closed decider."""
+        self._lose(self._lane)
+        self._watching.close()
 
     def _content(self, answers: tuple[Answer, ...]) -> bytes | list[object]:
         if len(answers) > ANSWERS:
@@ -394,7 +428,7 @@ class Decider(Closing):
                     raise RequestRefused(self._refused.code, self._refused.error)
                 if time.monotonic() > deadline:
                     raise unreachable(self.runtime_dir, seconds)
-                early += self._take(ASKS_AT_ONCE, deadline)
+                early += self._take(ASKS_AT_ONCE, deadline)  # the lane comes with the welcome
             self._early = early
 
 

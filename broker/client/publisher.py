@@ -131,7 +131,7 @@ class Publisher(Asking, Closing):
         self._session = ControlSession(identity, self._numbering.publisher)
         key = new_key()
         self._link = Link(addresses.control, self._session, self, key)
-        self._asker = Asker(addresses.control, key, self._session)
+        self._asker = Asker(addresses.lanes, key)
         self._closed = False
         self._link.begin()
         close_at_exit(self)

@@ -22,7 +22,7 @@ from ..protocol.errors import LimitExceeded
 from ..protocol.events import split_key, topic_of
 from ..protocol.limits import ANSWER_BYTES, ASK_SECONDS, ASKED, ASKS, FRAME_BYTES, PEERS
 from .actions import Action, Send
-from .bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN, MATCHES_CACHED
+from .bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN, LOST_SECONDS, MATCHES_CACHED
 from .matching import Interests
 
 
@@ -87,6 +87,7 @@ class Asks:
         self._patterns: dict[bytes, tuple[str, ...]] = {}
         self.changes = 0
         self._up: dict[bytes, None] = {}  # keys of deciders whose lane is connected
+        self._lost: dict[bytes, float] = {}  # keys of deciders whose lane has ended, and till when we wait
         self._found: dict[bytes, tuple[tuple[bytes, Decider], ...]] = {}  # by topic, as it stands in a key
         self._tokens = count(1)
         self._asked: dict[int, _Asked] = {}
@@ -110,13 +111,14 @@ class Asks:
         self._put(key, decider, patterns)
         return self._begin(key)
 
-    def lane_up(self, lane: bytes) -> list[Action]:
+    def lane_up(self, lane: bytes, now: float) -> list[Action]:
         """A decider's lane is connected."""
         key = lane[:KEY_BYTES]
         if key not in self._up and len(self._up) >= PEERS:
             self._up.pop(next(iter(self._up)))
         self._up[key] = None
-        return self._begin(key)
+        unanswered = self._unreachable(key, now) if key in self._lost else []  # asked on the lane before
+        return unanswered + self._begin(key)
 
     def _begin(self, key: bytes) -> list[Action]:
         decider = self._deciders.get(key)
@@ -129,6 +131,7 @@ class Asks:
     def leave(self, key: bytes, how: Silence, now: float) -> list[Action]:
         """A decider has gone; an unknown one is no error. Who waits for it hears of it."""
         self._up.pop(key, None)
+        self._lost.pop(key, None)
         decider = self._deciders.get(key)
         if decider is None:
             return []
@@ -139,14 +142,21 @@ class Asks:
         return [action for token in sorted(self._of.get(key, ())) for action in self._silent(token, how, now)]
 
     def lane_gone(self, lane: bytes, now: float) -> list[Action]:
-        """Nothing can be sent on ``lane``: its decider gives no answer, or its asker hears none."""
-        if is_decider_lane(lane):
-            self._up.pop(lane[:KEY_BYTES], None)
-            self._interests.drop(lane[:KEY_BYTES])
+        """``lane`` has ended: its asker hears nothing more, or its decider is asked nothing more.
+
+        Who waits for that decider waits a moment longer: most likely we hear what became of it.
+        """
+        if not is_decider_lane(lane):
+            return self._cancel_all(lane)
+        key = lane[:KEY_BYTES]
+        self._up.pop(key, None)
+        decider = self._deciders.get(key)
+        if decider is not None and decider.failure == "open":  # the silence of the others is a no
+            self._interests.drop(key)
             self._found.clear()
-            tokens = sorted(self._of.get(lane[:KEY_BYTES], ()))
-            return [action for token in tokens for action in self._silent(token, "unreachable", now)]
-        return self._cancel_all(lane)
+        if key in self._of:
+            self._lost.setdefault(key, now + LOST_SECONDS)
+        return []
 
     @property
     def remembered(self) -> tuple[str, ...]:
@@ -188,7 +198,7 @@ class Asks:
         for index, (key, decider) in enumerate(found):
             row: list[Any] = [decider.name, decider.failure, None, 0, b""]
             ask.heard.append(row)
-            if not decider.lane or index >= ASKED:
+            if key not in self._up or index >= ASKED:
                 row[2] = "unreachable" if decider.lane else "died"
                 self.counts[row[2]] += 1
                 continue
@@ -241,8 +251,9 @@ class Asks:
         return [action for lane in sorted(self._lanes.get(key, ())) for action in self._cancel_all(lane)]
 
     def due(self, now: float) -> list[Action]:
-        """The asks whose time is over end with what was heard."""
-        actions: list[Action] = []
+        """The asks whose time is over end with what was heard, those of lost deciders without these."""
+        lost = [key for key, due in self._lost.items() if due <= now]
+        actions = [action for key in lost for action in self._unreachable(key, now)]
         while self._deadlines and self._deadlines[0][0] <= now:
             ask = heapq.heappop(self._deadlines)[2]
             for token in ask.tokens:
@@ -252,6 +263,9 @@ class Asks:
     @property
     def next_due(self) -> float | None:
         """When :meth:`due` may have something to do; it may also be too early, never too late."""
+        lost = next(iter(self._lost.values()), None)  # the first was lost first
+        if lost is not None and (not self._deadlines or lost < self._deadlines[0][0]):
+            return lost
         return self._deadlines[0][0] if self._deadlines else None
 
     # -- parts ------------------------------------------------------------------------------
@@ -318,6 +332,12 @@ class Asks:
             self._deadlines = [entry for entry in self._deadlines if entry[2].left]
             heapq.heapify(self._deadlines)
         heapq.heappush(self._deadlines, (ask.deadline, next(self._number), ask))
+
+    def _unreachable(self, key: bytes, now: float) -> list[Action]:
+        """What a decider was asked on a lane that has ended, it does not answer."""
+        self._lost.pop(key)
+        tokens = sorted(self._of.get(key, ()))
+        return [action for token in tokens for action in self._silent(token, "unreachable", now)]
 
     def _silent(self, token: int, why: Silence, now: float) -> list[Action]:
         """A decider has no answer; nothing happens when it is not waited for."""

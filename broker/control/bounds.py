@@ -55,3 +55,6 @@ HEARD_BYTES: Final = 900_000
 
 LANES_KNOWN: Final = 20_000
 """Lanes that have asked; beyond it those without an ask under way are forgotten."""
+
+LOST_SECONDS: Final = 0.02
+"""How long is waited, when a decider's lane has ended, for word of what became of the decider."""

@@ -24,7 +24,7 @@ class Peer:
     """One registered client, as it described itself; ``pid`` is the kernel's word where there is one."""
 
     __slots__ = (
-        "batches", "failure", "heard", "many", "name", "patterns", "pid", "priority", "publisher",
+        "batches", "failure", "heard", "name", "patterns", "pid", "priority", "publisher",
         "release", "report", "reported", "role", "since",
     )  # fmt: skip
 
@@ -35,7 +35,6 @@ class Peer:
         self.pid: int = hello["pid"] if pid is None else pid
         self.release: str = hello["release"]
         self.batches: bool = hello["batches"]
-        self.many = hello.get("many") is True
         self.publisher: bytes | None = hello["publisher"]
         self.since = self.heard = self.reported = now
         self.report = b""
@@ -141,11 +140,6 @@ class Roster:
         """Whether a registered publisher has this key."""
         peer = self._peers.get(key)
         return peer is not None and peer.role == "publisher"
-
-    def reads_many(self, key: bytes) -> bool:
-        """Whether a registered peer has this key and takes many messages as one."""
-        peer = self._peers.get(key)
-        return peer is not None and peer.many
 
     def remove(self, key: bytes) -> Peer | None:
         """Take the peer out; None when there is none."""

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from ..protocol.beacons import decode_beacon
 from ..protocol.control import KEY_BYTES, decode_message, encode_message
 from ..protocol.decisions import Silence
-from ..protocol.errors import BusError, DecodeError, LimitExceeded, QueueFull, shown
+from ..protocol.errors import BusError, DecodeError, LimitExceeded, QueueFull
 from ..protocol.events import decode_event
 from ..protocol.topics import INBOX_PREFIX, parse_patterns
 from .actions import Action, Forget, Inject, Measure, Send, Watch
@@ -111,34 +111,20 @@ class ControlPlane:
     def handle(self, peer: bytes, data: bytes, now: float, pid: int | None = None) -> list[Action]:
         """A message came from ``peer``; ``pid`` is its process as the kernel knows it, 0 if foreign."""
         if not data and is_decider_lane(peer):
-            return self.asks.lane_up(peer)
+            return self.asks.lane_up(peer, now)
         self.roster.heard(peer[:KEY_BYTES], now)  # a lane speaks for its peer
-        return self._one(peer, data, now, pid)
-
-    def _one(
-        self, peer: bytes, data: bytes, now: float, pid: int | None, *, inner: bool = False
-    ) -> list[Action]:
-        """One message by itself; ``inner``: it came in many."""
         try:
             message = decode_message(data)
         except DecodeError as error:
             version, request = read_head(data)
             return self.refuse(peer, request, explain(error, version))
         try:
-            if inner and message.kind in ("many", "hello"):
-                raise DecodeError("control", f"many holds a {message.kind}, which travels by itself")
-            if message.kind == "many":
-                return self._many(peer, message.body["messages"], now, pid)
             handler = self._kinds.get(message.kind)
             if handler is None:
                 raise DecodeError("kind", f"{message.kind!r} is what the broker says, not what it is told")
             return handler(Received(peer, *message, now, pid))
         except BusError as error:
             return self.refuse(peer, message.request, error)
-
-    def reads_many(self, peer: bytes) -> bool:
-        """Whether ``peer`` takes many messages as one."""
-        return self.roster.reads_many(peer[:KEY_BYTES])
 
     def refuse(self, peer: bytes, request: int, error: BusError) -> list[Action]:
         """Count ``error`` and tell ``peer``."""
@@ -241,17 +227,6 @@ class ControlPlane:
         refused = sum(self.refusals.counts.values())
         return {"registered": len(self.roster), "refused": refused, **totals._asdict()}
 
-    def _many(self, peer: bytes, messages: list[object], now: float, pid: int | None) -> list[Action]:
-        """Each message by itself: a malformed one takes no other along."""
-        actions: list[Action] = []
-        for each in messages:
-            if type(each) is bytes:
-                actions += self._one(peer, each, now, pid, inner=True)
-            else:
-                error = DecodeError("control", f"many holds {shown(each)}, which is no message")
-                actions += self.refuse(peer, 0, error)
-        return actions
-
     # -- one method per kind of message ---------------------------------------------------
 
     def _hello(self, message: Received) -> list[Action]:
@@ -265,7 +240,6 @@ class ControlPlane:
             pid=self._pid,
             limits=self._limits,
             batches=self.roster.batches,
-            many=True,
         )
         actions: list[Action] = [Send(message.peer, welcome)]
         if registered.role == "decider":

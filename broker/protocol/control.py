@@ -12,7 +12,7 @@ This module decides what a well-formed message is; what follows from one is deci
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -25,12 +25,14 @@ ROLES: Final = ("publisher", "subscriber", "decider", "tool")
 """What a peer can be. A decider answers asks; a tool only has requests (status, one-shot publish)."""
 
 KEY_BYTES: Final = 16
-"""Bytes of the name that a client gives its control connection: its routing id, the first byte not 0. Another
-connection that has the same bytes and some more is a *lane* of it."""
+"""Bytes of the name that a client gives its control connection: its routing id, the first byte not 0. A
+*lane* of it, a stream connection for asks, is named by the same bytes and some more."""
+
+LANE_BYTES: Final = 48
+"""Longest name of a lane."""
 
 DECIDER_LANE: Final = b"\x01"
-"""Ends the routing id of the lane on which a decider is sent asks. At each connection an empty message goes
-out (``ZMQ_PROBE_ROUTER``), and it is asked from then on."""
+"""Ends the name of the lane on which a decider is sent asks. Once it is there, the decider is asked."""
 
 FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     # client to broker
@@ -42,8 +44,7 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
         "patterns": list,  # what a subscriber asks for, else empty
         "batches": bool,  # decodes batches
         "publisher": (bytes, type(None)),  # a publisher's current id
-        # each may be left out: many (bool, false: reads many), and a decider's priority (int, 0) and
-        # failure (open, the default, or closed)
+        # a decider's priority (int, 0) and failure (open, or closed) may be left out
     },
     "probe": {"inbox": str},  # send '0$inbox.<inbox>' NUL through the data plane; no reply
     "publish": {"frame": bytes, "retain": bool},  # answered by published or error
@@ -57,7 +58,7 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "answer": {"answers": (bytes, list), "error": (str, type(None))},
     "bye": {},  # no reply
     # broker to client
-    "welcome": {  # and "many": true
+    "welcome": {
         "epoch": bytes,  # 16 bytes, new at each start of the broker
         "release": str,
         "pid": int,
@@ -73,8 +74,6 @@ FIELDS: Final[Mapping[str, Mapping[str, type | tuple[type, ...]]]] = {
     "cancelled": {},  # numbered as an asked: nobody waits for its answer
     "answered": {"heard": list},  # one row for each decider, in declared order
     "error": {"code": str, "message": str},
-    # either way on lanes, to who reads it: control messages, each whole, in order; no hello and no many
-    "many": {"messages": list},
     "hold": {},  # the broker drains: send nothing until the next welcome
 }
 """Every kind of message and the fields that its body must have."""
@@ -96,27 +95,6 @@ class Message(NamedTuple):
 def encode_message(kind: str, request: int = 0, /, **body: Any) -> bytes:
     """One control message as bytes; the arguments are taken as checked."""
     return bytes(_pack([VERSION, kind, request, body]))
-
-
-def encode_together(messages: Sequence[bytes]) -> bytes:
-    """One or many control messages as one."""
-    return messages[0] if len(messages) == 1 else encode_message("many", messages=messages)
-
-
-def decode_together(data: bytes) -> list[Message]:
-    """The message in ``data``, or all those in it; raises :class:`DecodeError` when one is malformed."""
-    message = decode_message(data)
-    if message.kind != "many":
-        return [message]
-    found = []
-    for each in message.body["messages"]:
-        if type(each) is not bytes:
-            raise DecodeError("control", f"many holds {shown(each)}, which is no message")
-        inner = decode_message(each)
-        if inner.kind == "many":
-            raise DecodeError("control", "many holds another many")
-        found.append(inner)
-    return found
 
 
 def decode_message(data: bytes) -> Message:

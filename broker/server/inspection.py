@@ -34,7 +34,7 @@ class Inspection:
         self._sockets: list[tuple[int, int] | None] = []
 
     def note_sockets(self) -> None:
-        """The three sockets are bound: they shall stay what they are."""
+        """The sockets are bound: they shall stay what they are."""
         self._sockets = [_identity(path) for path in self._paths]
 
     def usage(self) -> dict[str, int]:

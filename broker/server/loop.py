@@ -17,12 +17,13 @@ from ..control.actions import Action, Forget, Inject, Measure, Send, Watch
 from ..control.plane import ControlPlane
 from ..logs import get_logger
 from ..places import Endpoints
-from ..protocol.control import KEY_BYTES, encode_together
+from ..protocol.control import KEY_BYTES
 from ..protocol.errors import DecodeError
 from ..protocol.limits import CONTROL_BYTES, CONTROL_HWM
 from .closed import ClosedDeciders
 from .dataplane import DataPlane
 from .internal import InternalClient
+from .lanes import Lanes
 from .processes import ProcessWatch
 from .readiness import Readiness
 
@@ -37,10 +38,7 @@ WRITE_SECONDS: Final = 0.1
 """Shortest pause between two writings of the deciders that fail closed."""
 
 TOGETHER: Final = 16
-"""Control messages whose answers on lanes wait for each other; with more all would wait for all."""
-
-TOGETHER_BYTES: Final = 262_144
-"""Bytes of messages that are sent as one."""
+"""Messages of lanes whose consequences are sent together; with more all would wait for all."""
 
 HELLO: Final = b"hello"
 HEAD_BYTES: Final = 16
@@ -82,6 +80,7 @@ class ControlLoop:
         stopping: frozenset[int],
         inspect: Callable[[], str | None],
         closed: ClosedDeciders,
+        lanes: Lanes,
     ) -> None:
         self._endpoints = endpoints
         self._plane = plane
@@ -97,14 +96,14 @@ class ControlLoop:
         self._router = control_socket(context)
         self._receive = super(zmq.Socket, self._router).recv
         self._transmit = super(zmq.Socket, self._router).send
-        self._letters: dict[bytes, list[bytes]] = {}  # for lanes, until the messages at hand are handled
+        self._lanes = lanes
         self._readiness = Readiness()
         self._next_tick = 0.0
         self.stop_requests = 0
         self._steering = self._readiness.add(data.steering)
         self._publisher = self._readiness.add(self._client.publisher)
         self._canaries = self._readiness.add(self._client.canaries)
-        for descriptor in (data.descriptor, watch.descriptor, signals):
+        for descriptor in (lanes.descriptor, data.descriptor, watch.descriptor, signals):
             self._readiness.add(descriptor)
         self._messages = -1  # the control socket's descriptor, once it is open
         self._busy = False  # more messages came while one was handled
@@ -125,6 +124,7 @@ class ControlLoop:
             if time.monotonic() > deadline:
                 raise DataPlaneFailed(f"no canary came through the data plane in {START_SECONDS:g} s")
         self._router.bind(self._endpoints.control)
+        self._lanes.open()
         self._messages = self._readiness.add(self._router)
         return True
 
@@ -159,17 +159,22 @@ class ControlLoop:
         """Close the sockets; those of the proxy are its own business."""
         self._readiness.close()
         self._client.close()
+        self._lanes.flush()
+        self._lanes.close()
         self._router.close()
 
     # -- parts ----------------------------------------------------------------------------
 
     def _wait(self, seconds: float) -> None:
         """Handle whatever comes within ``seconds``, or at once what is there."""
+        self._lanes.flush()
         ready = self._readiness.wait(seconds)
-        if self._messages in ready:
-            self._take_messages()
+        if self._lanes.descriptor in ready:
+            self._take_lanes()
             if len(ready) == 1:
                 return
+        if self._messages in ready:
+            self._take_messages()
         else:
             self._busy = False
         if self._data.descriptor in ready:
@@ -231,20 +236,25 @@ class ControlLoop:
                 self.stop_requests += 1
         log.info("signal", stopping=self.stop_requests > 0, **self._plane.summary())
 
-    def _take_messages(self) -> None:
-        """Handle what is there: one message, or many while they keep coming.
+    def _take_lanes(self) -> None:
+        """Handle a piece of every lane that has something."""
+        for number, (lane, data) in enumerate(self._lanes.take(), 1):
+            now = time.monotonic()
+            if data is None:
+                self._perform(self._plane.gone(lane, now, "disconnected"))
+            else:
+                self._perform(self._plane.handle(lane, data, now))
+            if not number % TOGETHER:
+                self._lanes.flush()
 
-        What they lead to on lanes is sent together, a few messages later.
-        """
-        for number in range(1, (MESSAGES_AT_ONCE if self._busy else 1) + 1):
+    def _take_messages(self) -> None:
+        """Handle what is there: one message, or many while they keep coming."""
+        for _ in range(MESSAGES_AT_ONCE if self._busy else 1):
             try:
                 peer = self._receive(zmq.NOBLOCK)
             except zmq.Again:
                 break
             self._take_message(peer)
-            if not number % TOGETHER:
-                self._send_letters()
-        self._send_letters()
         self._busy = True  # until a wait finds none
         self._readiness.used(self._messages)
 
@@ -262,16 +272,13 @@ class ControlLoop:
         else:
             error = DecodeError("parts", f"a control message is one frame, not {parts}")
             actions = self._plane.refuse(peer, 0, error)
-        self._perform(actions, together=True)
+        self._perform(actions)
 
-    def _perform(self, actions: Iterable[Action], *, together: bool = False) -> None:
+    def _perform(self, actions: Iterable[Action]) -> None:
         for action in actions:
             match action:
                 case Send(peer, data):
-                    if together and len(peer) > KEY_BYTES and self._plane.reads_many(peer):
-                        self._letters.setdefault(peer, []).append(data)
-                    else:
-                        self._send(peer, data)
+                    self._send(peer, data)
                 case Inject():
                     self._readiness.used(self._publisher)
                     self._perform(self._plane.injected(action, self._client.inject(action.frame)))
@@ -280,22 +287,18 @@ class ControlLoop:
                         self._perform(self._plane.gone(peer, time.monotonic()))
                 case Forget(peer):
                     self._watch.forget(peer)
+                    self._lanes.cut(peer)
                 case Measure():
                     self._measure()
 
-    def _send_letters(self) -> None:
-        """Send what is gathered for each lane, as few messages as their size allows."""
-        while self._letters:
-            peer, letters = self._letters.popitem()
-            begin = size = 0
-            for end, letter in enumerate(letters):
-                if size and size + len(letter) > TOGETHER_BYTES:
-                    self._send(peer, encode_together(letters[begin:end]))
-                    begin, size = end, 0
-                size += len(letter)
-            self._send(peer, encode_together(letters[begin:]))
-
     def _send(self, peer: bytes, data: bytes) -> None:
+        if peer in self._lanes:
+            if not self._lanes.put(peer, data):
+                self._plane.dropped += 1
+            return
+        if len(peer) > KEY_BYTES:  # a lane that has ended meanwhile
+            self._perform(self._plane.gone(peer, time.monotonic(), "disconnected"))
+            return
         try:
             self._transmit(peer, SENDING)
             self._transmit(data, zmq.NOBLOCK)

@@ -52,10 +52,10 @@ def test_an_impossible_path_is_refused(path: str) -> None:
         runtime_directory(path, {})
 
 
-def test_three_sockets_and_a_spool() -> None:
+def test_four_sockets_and_a_spool() -> None:
     """The sockets and the spool lie in the directory under fixed names."""
     assert endpoints("/a") == Endpoints(
-        "ipc:///a/ingress.sock", "ipc:///a/egress.sock", "ipc:///a/control.sock"
+        "ipc:///a/ingress.sock", "ipc:///a/egress.sock", "ipc:///a/control.sock", "ipc:///a/lanes.sock"
     )
     assert endpoints("/").ingress == "ipc:///ingress.sock"
     assert spool_directory("/a") == "/a/spool"

@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import secrets
+import socket
 import sys
 import time
 from collections.abc import Iterable
@@ -60,8 +61,65 @@ def load(directory: str, content: bytes | list[Any]) -> bytes:
     return found
 
 
+class Lane:
+    """11: a stream connection: its name first, then messages, each behind its length."""
+
+    def __init__(self, directory: str, name: bytes, poller: zmq.Poller) -> None:
+        self.path = f"{directory}/lanes.sock"
+        self.name = name
+        self.poller = poller
+        self.stream: socket.socket | None = None
+        self.rest = b""
+
+    def send(self, data: bytes) -> None:
+        """Send one message."""
+        if self.stream is None:
+            raise ConnectionError
+        self.stream.sendall(len(data).to_bytes(4, "big") + data)
+
+    def receive(self) -> list[bytes]:
+        """What came; without a connection it is made (again)."""
+        try:
+            if self.stream is None:
+                self.join()
+            assert self.stream is not None
+            data = self.stream.recv(1 << 20, socket.MSG_DONTWAIT)
+            if not data:
+                raise ConnectionError
+        except BlockingIOError:
+            return []
+        except OSError:
+            self.leave()
+            return []
+        self.rest += data
+        found = []
+        while len(self.rest) >= 4 and len(self.rest) >= 4 + (size := int.from_bytes(self.rest[:4], "big")):
+            found.append(self.rest[4 : 4 + size])
+            self.rest = self.rest[4 + size :]
+        return found
+
+    def join(self) -> None:
+        """Connect and say the name."""
+        stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            stream.connect(self.path)
+        except OSError:
+            stream.close()
+            raise
+        self.stream, self.rest = stream, b""
+        self.poller.register(stream, zmq.POLLIN)
+        self.send(self.name)
+
+    def leave(self) -> None:
+        """The broker has ended the connection."""
+        if self.stream is not None:
+            self.poller.unregister(self.stream)
+            self.stream.close()
+            self.stream = None
+
+
 class Peer:
-    """A control connection with a routing id, further lanes, stdin, and the loop over all."""
+    """A control connection with a routing id, lanes beside it, stdin, and the loop over all."""
 
     role = "tool"
     about: dict[str, Any] = {}  # noqa: RUF012 - each role has its own
@@ -74,16 +132,14 @@ class Peer:
         self.poller = zmq.Poller()
         self.poller.register(0, zmq.POLLIN)
         self.key = b"\1" + secrets.token_bytes(15)
-        self.control = self.lane(b"")
+        self.control = self.connect()
         self.welcomed = False
         self.next_hello = self.next_report = 0.0
 
-    def lane(self, suffix: bytes, *, probe: bool = False) -> zmq.Socket[bytes]:
-        """2, 11: a DEALER whose routing id is ours and some more."""
+    def connect(self) -> zmq.Socket[bytes]:
+        """2, 11: a DEALER whose routing id is ours."""
         socket: zmq.Socket[bytes] = self.context.socket(zmq.DEALER)
-        socket.setsockopt(zmq.ROUTING_ID, self.key + suffix)
-        if probe:
-            socket.setsockopt(zmq.PROBE_ROUTER, 1)
+        socket.setsockopt(zmq.ROUTING_ID, self.key)
         for option, value in ((zmq.LINGER, 1_000), (zmq.IMMEDIATE, 1), (zmq.RECONNECT_IVL, 10)):
             socket.setsockopt(option, value)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
@@ -93,17 +149,23 @@ class Peer:
 
     def tell(self, kind: str, request: int = 0, /, *, on: Any = None, **body: Any) -> None:
         """Send a control message; without a broker it is not sent."""
+        data = msgpack.packb([VERSION, kind, request, body])
         try:
-            (on or self.control).send(msgpack.packb([VERSION, kind, request, body]), zmq.DONTWAIT)
-        except zmq.Again:
+            if on is None:
+                self.control.send(data, zmq.DONTWAIT)
+            else:
+                on.send(data)
+        except (zmq.Again, OSError):
             return
 
     def step(self) -> None:
         """Wait for a tick at most, then read every connection and say what is due."""
         self.poller.poll(TICK_MS)
-        for socket in self.sockets():
-            while socket.poll(0):
-                self.read(socket.recv())
+        while self.control.poll(0):
+            self.read(self.control.recv())
+        for lane in self.lanes():
+            for data in lane.receive():
+                self.read(data)
         now = time.monotonic()
         if not self.welcomed and now >= self.next_hello:
             self.next_hello = now + 0.25
@@ -116,7 +178,6 @@ class Peer:
                 patterns=list(self.patterns),
                 batches=True,
                 publisher=None,
-                many=True,
                 **self.about,
             )
         if self.welcomed and now >= self.next_report:
@@ -124,14 +185,11 @@ class Peer:
             self.tell("report", counters={})
 
     def read(self, data: bytes) -> None:
-        """10: one control message, or many."""
+        """10: one control message."""
         version, kind, request, body = msgpack.unpackb(data)
         if version != VERSION:
             raise ValueError(version)
-        if kind == "many":
-            for each in body["messages"]:
-                self.read(each)
-        elif kind == "welcome":
+        if kind == "welcome":
             self.welcomed = True
         elif kind == "error" and request == 0:
             self.welcomed = self.welcomed and body["code"] != "unknown_peer"
@@ -157,9 +215,9 @@ class Peer:
         self.tell("bye")
         self.context.destroy(linger=1_000)
 
-    def sockets(self) -> Iterable[zmq.Socket[bytes]]:
-        """Every connection."""
-        return (self.control,)
+    def lanes(self) -> Iterable[Lane]:
+        """Every lane."""
+        return ()
 
     def up(self) -> bool:
         """Whether all is there to begin."""
@@ -181,13 +239,13 @@ class Decider(Peer):
         super().__init__(directory, name)
         self.patterns = patterns
         self.about = {"priority": int(priority), "failure": failure}
-        self.asks = self.lane(b"\1", probe=True)
-        self.answers = self.lane(b"\2")
+        self.asks = Lane(directory, self.key + b"\1", self.poller)
+        self.answers = Lane(directory, self.key + b"\2", self.poller)
         self.deciding = False
 
-    def sockets(self) -> Iterable[zmq.Socket[bytes]]:
-        """The lane of the asks too."""
-        return self.control, self.asks, self.answers
+    def lanes(self) -> Iterable[Lane]:
+        """That of the asks, and one for answers."""
+        return self.asks, self.answers
 
     def up(self) -> bool:
         """We are asked from the first ``deciding`` on."""
@@ -225,9 +283,8 @@ class Decider(Peer):
             self.tell("answer", token, on=self.answers, answers=packed, error=None)
         elif how == "control":
             self.tell("answer", token, answers=packed, error=None)
-        elif how == "many":
-            messages = [[VERSION, "answer", token, {"answers": packed, "error": None}]] * 2
-            self.tell("many", on=self.answers, messages=[b"\xc1", *map(msgpack.packb, messages)])
+        elif how == "same lane":
+            self.tell("answer", token, on=self.asks, answers=packed, error=None)
         elif how == "claim":
             self.tell("answer", token, on=self.answers, answers=store(self.directory, packed), error=None)
         elif how == "garbage":
@@ -242,15 +299,15 @@ class Asker(Peer):
     def __init__(self, directory: str, name: str) -> None:
         super().__init__(directory, name)
         self.publisher = time.time_ns().to_bytes(8, "big") + secrets.token_bytes(8)
-        self.extra = self.lane(b"\x10\0\0")
+        self.extra = Lane(directory, self.key + b"\x10\0\0", self.poller)
         self.numbers: dict[str, int] = {}
         self.requests = 0
         self.input: dict[str, Any] = {}
         self.used: Any = None
 
-    def sockets(self) -> Iterable[zmq.Socket[bytes]]:
-        """The lane of the asks too."""
-        return self.control, self.extra
+    def lanes(self) -> Iterable[Lane]:
+        """One for asks."""
+        return (self.extra,)
 
     def do(self, command: dict[str, Any]) -> None:
         """Ask, or take the last ask back."""

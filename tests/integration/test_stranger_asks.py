@@ -149,7 +149,7 @@ def test_the_stranger_takes_out_what_we_do(payload: dict[str, Any]) -> None:
 # -- on the bus ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["lane", "control", "many", "claim"])
+@pytest.mark.parametrize("how", ["lane", "same lane", "control", "claim"])
 def test_a_stranger_decides_for_our_publisher(bus: Bus, how: str) -> None:
     """Verdict, context, rewritten input and a null output arrive, by whichever way they were sent."""
     decider = bus.stranger("decide", "judge", "10", "open", TOPIC)

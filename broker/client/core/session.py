@@ -86,7 +86,6 @@ class ControlSession:
         self.epoch: bytes | None = None
         self.welcomed = False
         self.batches = False
-        self.many = False
         self._numbers = count(1)
         self._next_hello = 0.0
         self._next_report = 0.0
@@ -112,7 +111,6 @@ class ControlSession:
             release=release,
             patterns=list(patterns),
             batches=True,
-            many=True,
             publisher=self.publisher,
             **declared,
         )
@@ -156,7 +154,6 @@ class ControlSession:
         again = self.epoch is not None and self.epoch != body["epoch"]
         self.epoch = body["epoch"]
         self.batches = body["batches"]
-        self.many = body.get("many") is True
         self.welcomed = True
         self._next_report = self._next_sign = now
         return Welcomed(body["epoch"], body["limits"], again)

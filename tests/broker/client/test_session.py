@@ -50,7 +50,6 @@ def test_hello_says_who_we_are() -> None:
         "release": "0.1",
         "patterns": ["prx.*"],
         "batches": True,
-        "many": True,
         "publisher": b"p" * 16,
     }
     assert ("hello", 0, body) == message

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from broker.control.actions import Action, Send
 from broker.control.asks import Asks, ClosedDecider, Decider, is_decider_lane, lane_of
-from broker.control.bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN
+from broker.control.bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN, LOST_SECONDS
 from broker.protocol.control import KEY_BYTES, Message, decode_message
 from broker.protocol.errors import DecodeError, LimitExceeded
 from broker.protocol.limits import ANSWER_BYTES, ASK_SECONDS, ASKED, FRAME_BYTES
@@ -43,7 +43,7 @@ def with_deciders(*numbers: int, failure: Any = "open", patterns: tuple[str, ...
     for number in numbers:
         decider = Decider(f"d{number}", number, failure, lane_of(key(number)))
         assert asks.enter(key(number), decider, patterns) == []
-        ((peer, said),) = messages(asks.lane_up(lane_of(key(number))))
+        ((peer, said),) = messages(asks.lane_up(lane_of(key(number)), 0.0))
         assert (peer, said.kind) == (lane_of(key(number)), "deciding")
     return asks
 
@@ -79,7 +79,7 @@ def test_all_that_match_are_asked_and_told_in_declared_order() -> None:
     """Deciders are listed by priority whatever the order in which they answer, with their times."""
     asks = with_deciders(2, 1, 3)
     asks.enter(key(9), Decider("other", 0, "open", lane_of(key(9))), ("z",))
-    asks.lane_up(lane_of(key(9)))
+    asks.lane_up(lane_of(key(9)), 0.0)
     tokens = asked(asks)
     assert list(tokens) == [lane_of(key(number)) for number in (1, 2, 3)]
     assert asks.answer(answers_on(3), tokens[lane_of(key(3))], b"three", None, 0.5) == []
@@ -117,14 +117,44 @@ def test_a_decider_that_goes_is_noted_at_once(how: Any) -> None:
     assert asks.leave(key(1), how, 0.5) == []
 
 
-def test_a_decider_that_cannot_be_reached_is_noted_at_once() -> None:
-    """A lane that is cut ends what was asked on it; nobody is asked on it until it is up again."""
+def test_a_decider_whose_lane_has_ended_is_waited_for_a_moment() -> None:
+    """What it was asked is unreachable then; nobody is asked on the lane until it is up again."""
     asks = with_deciders(1)
     asked(asks)
-    assert [row[2] for row in heard(asks.lane_gone(lane_of(key(1)), 0.0))] == ["unreachable"]
+    assert asks.lane_gone(lane_of(key(1)), 1.0) == []
+    assert asks.next_due == 1.0 + LOST_SECONDS
     assert asked(asks, 2) == []
-    asks.lane_up(lane_of(key(1)))
+    assert asks.due(1.0) == []
+    assert [row[2] for row in heard(asks.due(1.0 + LOST_SECONDS))] == ["unreachable"]
+    asks.lane_up(lane_of(key(1)), 1.5)
     assert list(asked(asks, 3)) == [lane_of(key(1))]
+    assert asks.next_due == 2.0
+
+
+def test_what_a_decider_was_asked_on_a_lane_before_it_does_not_answer() -> None:
+    """When it is back, its asker waits no longer."""
+    asks = with_deciders(1)
+    asked(asks)
+    asks.lane_gone(lane_of(key(1)), 0.0)
+    answered, deciding = messages(asks.lane_up(lane_of(key(1)), 0.01))
+    assert [row[2] for row in answered[1].body["heard"]] == ["unreachable"]
+    assert deciding[1].kind == "deciding"
+
+
+def test_word_of_a_decider_s_end_comes_before_that_of_its_lane_counts() -> None:
+    """A lane that ends is most often the first sign of a process that has died."""
+    asks = with_deciders(1)
+    asked(asks)
+    asks.lane_gone(lane_of(key(1)), 0.0)
+    assert [row[2] for row in heard(asks.leave(key(1), "died", 0.005))] == ["died"]
+    assert asks.due(LOST_SECONDS) == []
+
+
+def test_a_decider_that_fails_closed_and_has_no_lane_is_a_denial() -> None:
+    """Its silence is listed at once, and nobody is let through because it cannot be reached."""
+    asks = with_deciders(1, failure="closed")
+    asks.lane_gone(lane_of(key(1)), 0.0)
+    assert heard(asks.ask(LANE, 1, FRAME, 2.0, 0.0)) == [["d1", "closed", "unreachable", 0, b""]]
 
 
 def test_a_decider_can_say_that_it_failed() -> None:
@@ -210,7 +240,7 @@ def test_a_decider_that_fails_closed_is_missed_until_it_is_back() -> None:
     assert list(asks.remembered) == ["d1"]
     assert asked(asks) == [["d1", "closed", "died", 0, b""]]
     asks.enter(key(2), Decider("d1", 1, "closed", lane_of(key(2))), ("x.*",))
-    asks.lane_up(lane_of(key(2)))
+    asks.lane_up(lane_of(key(2)), 0.0)
     assert list(asks.remembered) == []
     assert list(asked(asks, 2)) == [lane_of(key(2))]
     asks.leave(key(2), "left", 0.0)
@@ -221,7 +251,7 @@ def test_a_decider_that_was_replaced_is_not_missed() -> None:
     """The death of one is no silence while another of its name is there."""
     asks = with_deciders(1, failure="closed")
     asks.enter(key(2), Decider("d1", 1, "closed", lane_of(key(2))), ("x.*",))
-    asks.lane_up(lane_of(key(2)))
+    asks.lane_up(lane_of(key(2)), 0.0)
     asks.leave(key(1), "died", 0.0)
     assert list(asks.remembered) == []
 
@@ -247,7 +277,7 @@ def test_a_decider_may_change_what_it_is_asked() -> None:
 def test_a_lane_may_be_up_before_its_decider_says_hello() -> None:
     """The order of the two does not matter."""
     asks = Asks()
-    assert asks.lane_up(lane_of(key(1))) == []
+    assert asks.lane_up(lane_of(key(1)), 0.0) == []
     sent = messages(asks.enter(key(1), Decider("d1", 1, "open", lane_of(key(1))), ("x.y",)))
     assert [said.kind for _, said in sent] == ["deciding"]
     assert list(asked(asks)) == [lane_of(key(1))]
@@ -264,7 +294,7 @@ def test_the_asks_under_way_are_bounded() -> None:
     """One more than the limit is refused, and there is room again when one has ended."""
     asks = Asks(limit=2)
     asks.enter(key(1), Decider("d1", 1, "open", lane_of(key(1))), ("x.y",))
-    asks.lane_up(lane_of(key(1)))
+    asks.lane_up(lane_of(key(1)), 0.0)
     asked(asks, 1)
     asked(asks, 2)
     with pytest.raises(LimitExceeded, match="2 asks are under way"):
@@ -305,7 +335,7 @@ def test_a_stranger_s_lanes_do_not_pile_up() -> None:
     """Lanes of deciders that never say hello are forgotten, the oldest first."""
     asks = with_deciders(1)
     for number in range(2, 20_010):
-        asks.lane_up(lane_of(key(number)))
+        asks.lane_up(lane_of(key(number)), 0.0)
     assert len(asks._up) <= 20_000
 
 
@@ -350,7 +380,7 @@ class Conversations(RuleBasedStateMachine):
     @rule(number=st.integers(0, 3))
     def lane_up(self, number: int) -> None:
         """A decider's lane comes up."""
-        self.see(self.asks.lane_up(lane_of(key(number))))
+        self.see(self.asks.lane_up(lane_of(key(number)), 0.0))
 
     @rule(number=st.integers(0, 3), how=st.sampled_from(["died", "left"]))
     def leave(self, number: int, how: Any) -> None:
@@ -417,6 +447,7 @@ class Conversations(RuleBasedStateMachine):
         assert len(self.asks) == 0
         assert not self.asks._asked
         assert not self.asks._of
+        assert not self.asks._lost
         assert not any(self.asks._open.values())
         assert {lane for lanes in self.asks._lanes.values() for lane in lanes} == set(self.asks._open)
 

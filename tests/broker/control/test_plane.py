@@ -71,7 +71,6 @@ def test_a_hello_is_welcomed() -> None:
         "pid": 5,
         "limits": {"payload": 1},
         "batches": True,
-        "many": True,
     }
 
 

@@ -13,9 +13,7 @@ from broker.protocol.control import (
     ROLES,
     Message,
     decode_message,
-    decode_together,
     encode_message,
-    encode_together,
 )
 from broker.protocol.errors import DecodeError, VersionMismatch
 from broker.protocol.events import VERSION
@@ -150,19 +148,3 @@ def test_a_message_nested_without_end_is_refused(place: int) -> None:
 def test_the_roles_are_those_of_the_document() -> None:
     """A peer publishes, subscribes, or only asks."""
     assert ROLES == ("publisher", "subscriber", "decider", "tool")
-
-
-def test_messages_go_together_and_come_apart() -> None:
-    """One message is sent as it is, several as one; a reader takes both."""
-    first, second = encode_message("bye"), encode_message("cancel", 3)
-    assert encode_together([first]) == first
-    assert decode_together(first) == [Message("bye", 0, {})]
-    together = encode_together([first, second])
-    assert decode_together(together) == [Message("bye", 0, {}), Message("cancel", 3, {})]
-
-
-@pytest.mark.parametrize("inner", [5, b"\xc1", encode_message("many", messages=[])])
-def test_a_malformed_one_of_many_is_refused(inner: object) -> None:
-    """A client that reads many takes all of them or none."""
-    with pytest.raises(DecodeError):
-        decode_together(encode_message("many", messages=[encode_message("bye"), inner]))

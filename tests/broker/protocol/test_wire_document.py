@@ -15,7 +15,7 @@ from broker.control.peers import Peer
 from broker.protocol import limits
 from broker.protocol.batches import decode_batch, encode_batch
 from broker.protocol.beacons import Beacon, decode_beacon, encode_beacons
-from broker.protocol.control import DECIDER_LANE, FIELDS, KEY_BYTES, decode_message, decode_together
+from broker.protocol.control import DECIDER_LANE, FIELDS, KEY_BYTES, decode_message
 from broker.protocol.decisions import FAILURES, SILENCES, VERDICTS, Answer
 from broker.protocol.events import (
     PUBLISHER_BYTES,
@@ -124,7 +124,7 @@ def control_examples() -> list[list[Any]]:
     return [value(json.loads(re.sub(r"(h'[0-9a-f]*')", r'"\1"', line))) for line in lines]
 
 
-OPTIONAL = {"hello": {"many", "priority", "failure"}, "welcome": {"many"}}
+OPTIONAL = {"hello": {"priority", "failure"}}
 """Fields that a message may also have."""
 
 
@@ -136,7 +136,6 @@ def test_there_is_an_example_of_each_control_message() -> None:
         assert set(FIELDS[kind]) <= fields <= set(FIELDS[kind]) | OPTIONAL.get(kind, set()), kind
     hellos = [fields for kind, fields in shown if kind == "hello"]
     assert {"priority", "failure"} <= set.union(*hellos)
-    assert "`hello` and `welcome` `many`: bool" in DOCUMENT
 
 
 @pytest.mark.parametrize("fields", control_examples(), ids=lambda fields: fields[1])
@@ -156,8 +155,6 @@ def test_a_control_example_is_a_message(fields: list[Any]) -> None:
         answered, late = read_heard(message.body["heard"], no_spool)
         assert (answered.answers[0].handler, answered.silence) == ("guards.py", None)
         assert (late.decider, late.silence) == ("slow", "timeout")
-    elif message.kind == "many":
-        assert [inner.kind for inner in decode_together(bytes(msgpack.packb(fields)))] == ["answer", "answer"]
     elif message.kind == "hello":
         Peer(message.body, None, 0.0)
     for frame in message.body.get("frames", ()):
