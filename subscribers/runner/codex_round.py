@@ -1,0 +1,151 @@
+"""One event and all handlers that it starts: who waits for them, and when they are answered.
+
+A round is begun by an ask or by the event's copy that everybody sees, whichever comes first, and never twice.
+An ask that comes later claims it; one that nobody claims is observed only. Decides who hears what: each ask
+is answered once, when the last handler is done or when its own time is nearly over, with what there is then.
+Refuses to know how a handler is run, and what its answer means.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from broker.protocol.decisions import Answer
+from broker.protocol.events import Event
+
+REMEMBERED: Final = 4_096
+"""Rounds that are remembered; the oldest go first."""
+
+KEPT_CHARACTERS: Final = 262_144
+"""Most text of a verdict that is kept for an ask that comes after the handlers are done."""
+
+ANSWERED: Final = "it was answered before"
+TOO_LONG: Final = "its handlers were done before it was asked, and what they said was too long to be kept"
+
+
+class Ask(Protocol):
+    """As much of :class:`broker.client.decider.Ask` as is needed here."""
+
+    @property
+    def event(self) -> Event:
+        """The event that an opinion is wanted on."""
+
+    @property
+    def deadline(self) -> float:
+        """In seconds of ``time.monotonic()``."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the asker waits no longer."""
+
+    def reply(self, answers: Iterable[Answer], /) -> bool:
+        """Answer."""
+
+    def fail(self, why: str, /) -> bool:
+        """Say that there is no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a round comes to: answers, or why there are none at all."""
+
+    answers: Sequence[Answer] = ()
+    error: str | None = None
+
+
+class Round:
+    """The handlers of one event. Thread-safe. ``claimed``: an ask wants to know.
+
+    ``deadline`` is the time by which whoever asked first wants an answer, in seconds of a steady clock; None:
+    nobody has asked. ``verdict`` is there once all handlers are done.
+    """
+
+    __slots__ = ("_lock", "_now", "_waiting", "claimed", "deadline", "event_id", "verdict")
+
+    def __init__(self, event_id: str, deadline: float | None) -> None:
+        self.event_id = event_id
+        self.deadline = deadline
+        self.claimed = False
+        self.verdict: Verdict | None = None
+        self._lock = threading.Lock()
+        self._waiting: list[Ask] = []
+        self._now: Callable[[], Verdict] | None = None
+
+    def claim(self, ask: Ask) -> bool:
+        """Have an ask answered: now, if all is done; else later. Whether it has to wait."""
+        with self._lock:
+            self.claimed = True
+            if self.verdict is None:
+                self._waiting.append(ask)
+                return True
+        _answer(ask, self.verdict)
+        return False
+
+    def runs(self, now: Callable[[], Verdict]) -> None:
+        """Handlers are under way; ``now`` gives what they come to if all that is not done is too late."""
+        with self._lock:
+            self._now = now
+
+    def land(self, verdict: Verdict) -> bool:
+        """All handlers are done; whether an answer has reached somebody who waits."""
+        with self._lock:
+            self.verdict, self._now = _kept(verdict, is_claimed=self.claimed), None
+            waiting, self._waiting = self._waiting, []
+        reached = [_answer(ask, verdict) for ask in waiting]
+        return any(reached)
+
+    def hurry(self, ask: Ask) -> bool:
+        """An ask's time is nearly over: answer it with what there is. Whether it was still waiting."""
+        with self._lock:
+            if ask not in self._waiting:
+                return False
+            self._waiting.remove(ask)
+            now = self._now
+        verdict = now() if now is not None else Verdict(error="no handler was done when the time was over")
+        _answer(ask, verdict)
+        return True
+
+    def is_wanted(self, now: float) -> bool:
+        """Whether a handler that has not begun is of use: an ask still waits, or nobody has asked at all."""
+        with self._lock:
+            waiting = [ask for ask in self._waiting if not ask.cancelled and now < ask.deadline]
+            return bool(waiting) or not self.claimed
+
+
+class Rounds:
+    """The rounds of one process by event. Thread-safe."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._lock = threading.Lock()
+        self._rounds: OrderedDict[str, Round] = OrderedDict()
+
+    def begin(self, event_id: str, deadline: float | None) -> tuple[Round, bool]:
+        """The round of an event; whether the caller is the one who has to start its handlers."""
+        with self._lock:
+            found = self._rounds.get(event_id)
+            if found is not None:
+                return found, False
+            found = self._rounds[event_id] = Round(event_id, deadline)
+            if len(self._rounds) > self._remembered:
+                self._rounds.popitem(last=False)
+            return found, True
+
+
+def _answer(ask: Ask, verdict: Verdict) -> bool:
+    if verdict.error is not None:
+        return ask.fail(verdict.error)
+    return ask.reply(verdict.answers)
+
+
+def _kept(verdict: Verdict, *, is_claimed: bool) -> Verdict:
+    """What is remembered: an event is asked about once, and nothing large is held for ever."""
+    if is_claimed:
+        return Verdict(error=ANSWERED)
+    texts = (text for each in verdict.answers for text in (each.output, each.reason, *each.contexts))
+    size = sum(len(text) for text in texts if isinstance(text, str))
+    return verdict if size <= KEPT_CHARACTERS else Verdict(error=TOO_LONG)
