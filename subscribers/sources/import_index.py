@@ -166,7 +166,7 @@ def is_snapshot_name(name: str) -> bool:
     parts = path.parts
     if name == HOOKS_NAME:
         return True
-    is_plain = "\0" not in name and "\\" not in name and str(path) == name and ".." not in parts
+    is_plain = "\0" not in name and str(path) == name and ".." not in parts
     return is_plain and len(parts) > 1 and parts[0] in FOLDERS and "__pycache__" not in parts
 
 
