@@ -75,12 +75,17 @@ class Profile:
         metadata=_about("keys of the root; any other one refuses the file")
     )
     fault: Fault = field(metadata=_about("what one wrong field or type costs upstream"))
+    own_texts: bool = field(metadata=_about("its own warnings are known word for word"))
     reports_unknown_events: bool = field(metadata=_about("says that an event is unknown"))
     max_file_bytes: int = field(metadata=_about("largest file, bytes"))
     max_handlers: int = field(metadata=_about("handlers that are looked at, over all layers"))
-    runs: frozenset[str] = field(metadata=_about("types of handler that run"))
-    types: frozenset[str] = field(metadata=_about("types of handler that are known"))
-    handler_keys: frozenset[str] = field(metadata=_about("fields of a command handler"))
+    types: frozenset[str] = field(metadata=_about("types of handler that it knows"))
+    upstream_runs: frozenset[str] = field(metadata=_about("types of handler that it runs itself"))
+    runs: frozenset[str] = field(metadata=_about("types of handler that prxbus runs"))
+    handler_keys: Mapping[str, frozenset[str]] = field(
+        metadata=_about("fields of each type that mean something")
+    )
+    null_is_absent: bool = field(metadata=_about("an optional field may be null"))
     timeout_is_whole: bool = field(metadata=_about("`timeout` is a whole number"))
     timeout: TimeLimit = field(metadata=_about("`timeout`, seconds: default, most"))
     timeouts: Mapping[str, TimeLimit] = field(metadata=_about("`timeout` of single events"))
@@ -96,6 +101,11 @@ class Profile:
         metadata=_about("further names of a tool that matchers see")
     )
     dedupes: bool = field(metadata=_about("the same handler in several files runs once"))
+
+    # -- payloads
+    payload_values: Mapping[str, tuple[str, ...]] = field(
+        metadata=_about("values of a payload's fields; what is none of them is sent as the first")
+    )
 
     # -- running
     shell: tuple[str, ...] = field(
@@ -132,6 +142,9 @@ class Profile:
     defer: Opinion = field(metadata=_about("`permissionDecision: defer`"))
     approve: Opinion = field(metadata=_about("the old `decision: approve`"))
     rewrite_needs_allow: bool = field(metadata=_about("`updatedInput` counts only beside `allow`"))
+    command_tools: frozenset[str] = field(
+        metadata=_about("tools whose `updatedInput` needs a string `command`")
+    )
     permission_reserved: frozenset[str] = field(
         metadata=_about("fields of a `PermissionRequest` decision that are errors")
     )
@@ -140,20 +153,29 @@ class Profile:
         metadata=_about("a `PostToolUse` block replaces the result; otherwise it is added")
     )
     post_on_error: bool = field(metadata=_about("`PostToolUse` after an error result too"))
+    failure_event: str | None = field(
+        metadata=_about("event after a tool call that failed, where that is no `PostToolUse`")
+    )
     tool_output_fields: frozenset[str] = field(
         metadata=_about("fields of `PostToolUse` that replace a tool's output")
     )
     text: TextLimit = field(metadata=_about("model-visible text"))
     context_limit_field: bool = field(metadata=_about("`additionalContextLimit` of a handler"))
 
+    @property
+    def agent(self) -> str:
+        """The agent's name, for a message."""
+        return self.title.partition(",")[0]
+
 
 _TOOL_EVENTS: Final = frozenset({"PreToolUse", "PermissionRequest", "PostToolUse"})
 _STOPS: Final = frozenset({"Stop", "SubagentStop"})
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
-_COMMAND_KEYS: Final = frozenset({"type", "command", "timeout", "async", "statusMessage"})
-_CODEX_KEYS: Final = _COMMAND_KEYS | {"commandWindows", "command_windows", "additionalContextLimit"}
-_CLAUDE_KEYS: Final = _COMMAND_KEYS | {"if", "args", "shell", "asyncRewake", "once", "onFailure"}
+_COMMAND: Final = frozenset({"type", "command", "timeout", "async", "statusMessage"})
+_TOOL: Final = frozenset({"type", "server", "tool", "input", "timeout", "statusMessage"})
+_ASKED: Final = frozenset({"type", "prompt", "model", "timeout"})
+_CLAUDE_ALL: Final = frozenset({"if", "once"})
 
 OWN_FILE_BYTES: Final = 16_777_216
 """Our bound where upstream has none (16 MiB)."""
@@ -165,12 +187,20 @@ CODEX: Final = Profile(
     title="Codex, its program",
     root_keys=frozenset({"description", "hooks"}),
     fault="file",
+    own_texts=True,
     reports_unknown_events=False,
     max_file_bytes=OWN_FILE_BYTES,
     max_handlers=OWN_HANDLERS,
-    runs=frozenset({"command"}),
     types=frozenset({"command", "mcp_tool", "prompt", "agent"}),
-    handler_keys=_CODEX_KEYS,
+    upstream_runs=frozenset({"command", "mcp_tool"}),
+    runs=frozenset({"command"}),
+    handler_keys=MappingProxyType(
+        {
+            "command": _COMMAND | {"commandWindows", "command_windows", "additionalContextLimit"},
+            "mcp_tool": _TOOL,
+        }
+    ),
+    null_is_absent=True,
     timeout_is_whole=True,
     timeout=TimeLimit(600.0),
     timeouts=MappingProxyType({"SessionEnd": TimeLimit(1.0, 3.0), "Interrupt": TimeLimit(1.0, 3.0)}),
@@ -182,6 +212,14 @@ CODEX: Final = Profile(
     matcher="search",
     tool_aliases=MappingProxyType({"apply_patch": ("Write", "Edit"), "spawn_agent": ("Agent",)}),
     dedupes=False,
+    payload_values=MappingProxyType(
+        {
+            "permission_mode": ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"),
+            "source": ("startup", "resume", "clear", "compact"),
+            "trigger": ("auto", "manual"),
+            "reason": ("other",),
+        }
+    ),
     shell=("$SHELL", "-lc"),
     async_at_once=8,
     scrubbed=(
@@ -229,10 +267,12 @@ CODEX: Final = Profile(
     defer="unsupported",
     approve="unsupported",
     rewrite_needs_allow=True,
+    command_tools=frozenset({"Bash", "apply_patch"}),
     permission_reserved=frozenset({"updatedInput", "updatedPermissions", "interrupt"}),
     block_events=frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SubagentStop"}),
     post_block_replaces=True,
     post_on_error=False,
+    failure_event=None,
     tool_output_fields=frozenset(),
     text=TextLimit(2_500, "tokens", spills=True),
     context_limit_field=True,
@@ -243,6 +283,11 @@ BITFUN: Final = replace(
     name="bitfun",
     title="BitFun, its page",
     fault="handler",
+    own_texts=False,
+    upstream_runs=frozenset({"command"}),
+    handler_keys=MappingProxyType(
+        {"command": _COMMAND | {"commandWindows", "command_windows"}, "mcp_tool": _TOOL}
+    ),
     reports_unknown_events=True,
     max_file_bytes=1_048_576,
     max_handlers=2_048,
@@ -284,12 +329,26 @@ CLAUDE: Final = Profile(
     title="Claude Code, its reference",
     root_keys=None,
     fault="file",
+    own_texts=False,
     reports_unknown_events=False,
     max_file_bytes=OWN_FILE_BYTES,
     max_handlers=OWN_HANDLERS,
-    runs=frozenset({"command", "http"}),
     types=frozenset({"command", "http", "mcp_tool", "prompt", "agent"}),
-    handler_keys=_CLAUDE_KEYS,
+    upstream_runs=frozenset({"command", "http", "mcp_tool", "prompt", "agent"}),
+    runs=frozenset({"command", "http"}),
+    handler_keys=MappingProxyType(
+        {
+            "command": _COMMAND | _CLAUDE_ALL | {"args", "shell", "asyncRewake", "onFailure"},
+            "http": frozenset(
+                {"type", "url", "headers", "allowedEnvVars", "timeout", "statusMessage", "onFailure"}
+            )
+            | _CLAUDE_ALL,
+            "mcp_tool": _TOOL | _CLAUDE_ALL,
+            "prompt": _ASKED | _CLAUDE_ALL | {"statusMessage", "continueOnBlock"},
+            "agent": _ASKED | _CLAUDE_ALL | {"statusMessage"},
+        }
+    ),
+    null_is_absent=False,
     timeout_is_whole=False,
     timeout=TimeLimit(600.0),
     timeouts=MappingProxyType(
@@ -309,6 +368,7 @@ CLAUDE: Final = Profile(
     matcher="list",
     tool_aliases=_NONE,
     dedupes=True,
+    payload_values=_NONE,
     shell=("bash", "-c"),
     async_at_once=8,
     scrubbed=(),
@@ -360,6 +420,7 @@ CLAUDE: Final = Profile(
     defer="defer",
     approve="allow",
     rewrite_needs_allow=False,
+    command_tools=frozenset(),
     permission_reserved=frozenset(),
     block_events=frozenset(
         {
@@ -378,6 +439,7 @@ CLAUDE: Final = Profile(
     ),
     post_block_replaces=False,
     post_on_error=False,
+    failure_event="PostToolUseFailure",
     tool_output_fields=frozenset({"updatedToolOutput", "updatedMCPToolOutput"}),
     text=TextLimit(10_000, "characters", spills=True, preview=2_000),
     context_limit_field=False,
