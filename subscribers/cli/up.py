@@ -26,6 +26,7 @@ from broker.protocol.errors import BusError
 from broker.version import __version__
 
 from ..runner.supervisor import Program, StartFailed, Supervisor
+from .agents_program import agents_program
 from .librefang_arguments import librefang_arguments, librefang_home, of_home
 from .python_program import named_path, of_handlers, python_program
 from .transform_program import of_transforms, transform_program
@@ -186,6 +187,8 @@ def programs(
     found += [] if handlers is None else [handlers]
     transform = transform_program(settings, directory, workspace, transforms, sandbox)
     found += [] if transform is None else [transform]
+    agents = agents_program(settings, directory)
+    found += [] if agents is None else [agents]
     if settings.http.enabled:
         found.append(
             Program(

@@ -25,7 +25,14 @@ TABLES: Final = (transforms.KEY, hook_files.KEY)
 """What else a file may hold: tables that are no settings, ``[[transform]]`` and ``[[hook_file]]``."""
 
 NOT_SETTINGS: Final = frozenset(
-    {"PRXBUS_DEPTH", "PRXBUS_CAUSE", "PRXBUS_PAGES", "PRXBUS_API_TOKEN", "PRXBUS_CONFIG_DIR"}
+    {
+        "PRXBUS_DEPTH",
+        "PRXBUS_CAUSE",
+        "PRXBUS_PAGES",
+        "PRXBUS_API_TOKEN",
+        "PRXBUS_HOOK_TOKEN",
+        "PRXBUS_CONFIG_DIR",
+    }
 )
 """Variables of this prefix with a meaning of their own."""
 

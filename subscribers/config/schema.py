@@ -119,6 +119,12 @@ class LibreFang(_Section):
     )
 
 
+class Agents(_Section):
+    """``[agents]``: attached agents, which ask the bus about their own events."""
+
+    enabled: bool = _setting(True, "lower", "listen for their hook commands")
+
+
 class Http(_Section):
     """``[http]``: the HTTP API."""
 
@@ -174,6 +180,7 @@ class Settings(_Section):
     hooks: Hooks = Hooks()
     handlers: Handlers = Handlers()
     librefang: LibreFang = LibreFang()
+    agents: Agents = Agents()
     http: Http = Http()
     wasm: Wasm = Wasm()
     log: Log = Log()
@@ -184,6 +191,7 @@ SECTIONS: Final[dict[str, type[_Section]]] = {
     "hooks": Hooks,
     "handlers": Handlers,
     "librefang": LibreFang,
+    "agents": Agents,
     "http": Http,
     "wasm": Wasm,
     "log": Log,

@@ -27,8 +27,12 @@ PRXBUS = os.path.join(sysconfig.get_path("scripts"), "prxbus")
 def up(
     runtime_dir: Path, *arguments: str, environ: Mapping[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
-    """A running ``prxbus up`` without the HTTP API, whose port others may have: as :func:`up_with`."""
-    with up_with(runtime_dir, "--no-http", *arguments, environ=environ) as running:
+    """A running ``prxbus up`` with its broker and hooks alone: as :func:`up_with`.
+
+    It serves no HTTP API, whose port others may have, and no attached agents.
+    """
+    alone = {"PRXBUS_AGENTS_ENABLED": "false", **(environ or {})}
+    with up_with(runtime_dir, "--no-http", *arguments, environ=alone) as running:
         yield running
 
 
