@@ -1,6 +1,6 @@
 """The events that agents had while no bus was there: delivered when one is, late but in order.
 
-Hook commands (:mod:`subscribers.shim.prxbus_hook`) leave one file for each in a directory beside the socket.
+Hook commands (:mod:`subscribers.shim.hook_command`) leave one file for each in a directory beside the socket.
 Decides in which order they are taken, and which are too old to mean anything. Refuses to know what they say.
 """
 

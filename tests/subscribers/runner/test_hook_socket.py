@@ -13,9 +13,9 @@ import pytest
 from subscribers.runner import hook_socket
 from subscribers.runner.hook_socket import HookSocket, SocketTaken
 from subscribers.runner.hook_socket_frames import Reply, Request
-from subscribers.shim import prxbus_hook
+from subscribers.shim import hook_command
 
-REQUEST = prxbus_hook.request(b"codex\0open\x005000\0/tmp", b"A=1", b"{}")
+REQUEST = hook_command.request(b"codex\0open\x005000\0/tmp", b"A=1", b"{}")
 SECONDS = 20.0
 
 

@@ -19,7 +19,7 @@ from subscribers.runner.hook_socket_frames import (
     RequestReader,
     decode_request,
 )
-from subscribers.shim import prxbus_hook
+from subscribers.shim import hook_command
 
 HEAD = b"claude\0closed\x00599000\0/tmp/\xff"
 
@@ -29,7 +29,7 @@ def test_a_request_is_read_in_whatever_pieces_it_comes(
     environment: bytes, payload: bytes, piece: int
 ) -> None:
     """What the hook command writes is read back, and not before it is whole."""
-    whole = prxbus_hook.request(HEAD, environment, payload)
+    whole = hook_command.request(HEAD, environment, payload)
     reader = RequestReader()
     read = [reader.feed(whole[at : at + piece]) for at in range(0, len(whole), piece)]
     expected = Request("claude", True, 599.0, os.fsdecode(b"/tmp/\xff"), environment, payload)
@@ -45,7 +45,7 @@ def test_a_reply_is_read_by_the_hook_command(status: int, stdout: bytes, stderr:
         with ours, theirs:
             ours.sendall(content)
             ours.shutdown(socket.SHUT_WR)
-            assert prxbus_hook.receive(theirs) == expected
+            assert hook_command.receive(theirs) == expected
 
 
 def lengths(head: int, environment: int, payload: int) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from subscribers.runner.hook_socket_frames import Request
 from subscribers.runner.hook_spool import AGE_SECONDS, DIRECTORY, HALF_SECONDS, Delivered, deliver
-from subscribers.shim import prxbus_hook
+from subscribers.shim import hook_command
 
 NOW = 1_774_080_000 * 10**9
 SECOND = 10**9
@@ -18,7 +18,7 @@ def leave(bus: Path, since_ns: int, payload: bytes, name: str = "") -> None:
     folder = bus / DIRECTORY
     folder.mkdir(exist_ok=True)
     head = b"codex\0open\x005000\0/tmp"
-    (folder / (name or f"{since_ns}-7")).write_bytes(prxbus_hook.request(head, b"", payload))
+    (folder / (name or f"{since_ns}-7")).write_bytes(hook_command.request(head, b"", payload))
 
 
 def test_what_waited_is_published_in_order_and_once(tmp_path: Path) -> None:
