@@ -55,7 +55,7 @@ def from_agent(dialect: str, raw: bytes) -> AgentEvent:
     ``dialect`` is ``claude``, ``codex`` or ``bitfun``. A field whose value the catalogue does not allow keeps
     the agent's name for it, or is left to the text.
     """
-    text = raw.decode("utf-8", "replace").strip()
+    text = raw.decode("utf-8", "replace")
     found = _parsed(text)
     if type(found) is not dict:
         raise AgentPayloadError(f"a payload is a JSON object, not {_shown(text)}")

@@ -273,6 +273,7 @@ PASSED_ON: Final = frozenset(
         "updatedMCPToolOutput",
         "behavior",
         "message",
+        "interrupt",
     }
 )
 """The keys whose meaning a decision of the bus can carry; a run says of any other that it is lost."""

@@ -9,7 +9,6 @@ block. It refuses to know how the handler was run and what the other handlers sa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
@@ -26,12 +25,6 @@ FailurePolicy: TypeAlias = Literal["continue", "block"]
 BLANK_STDERR: Final = "No stderr output"
 """The reason of an exit 2 that gave none, where it blocks nevertheless."""
 
-_NO_SCRIPT: Final = re.compile(
-    r"[^\n]*(?:can't open file .*\[Errno 2\] No such file or directory"
-    r"|: 0: (?:cannot|Can't) open .*|: can't open '.*': No such file or directory)"
-)
-"""What an interpreter says that was given a script which is not there; python and some shells then exit 2."""
-
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -39,7 +32,7 @@ class Terms:
 
     ``is_async``: nobody waits for it, so that it cannot control anything. ``context_limit`` is carried with
     its contexts. ``timeout_s`` stands in the text of a timeout. ``on_failure`` is its own policy. ``strict``:
-    as upstream, also where we would not (the table of differences).
+    nothing is said but what upstream says.
     """
 
     is_async: bool = False
@@ -127,15 +120,15 @@ def document(bench: Bench, found: Document, terms: Terms) -> Judged:
     """What an answer that fits comes to; for the answers that came another way than through stdout."""
     message = found.top.get("systemMessage")
     warnings = () if message is None else (message,)
-    notes = (*warnings, *_not_passed_on(found))
     text = found.specific.get("additionalContext")
     counts = text is not None and bench.event in bench.profile.context_events
     contexts = (Context(str(text), terms.context_limit),) if counts else ()
     if terms.is_async:
-        entries = (*_entries("context", contexts), *(Entry("warning", each) for each in notes))
+        entries = (*_entries("context", contexts), *(Entry("warning", each) for each in warnings))
         return Judged("completed", entries, Effects(contexts=contexts, warnings=warnings))
     said = ruling(bench, found)
-    warned = tuple(Entry("warning", each) for each in notes)
+    lost = () if isinstance(said, str) or terms.strict else _not_passed_on(found)
+    warned = tuple(Entry("warning", each) for each in (*warnings, *lost))
     if isinstance(said, str):
         return Judged("failed", (*warned, Entry("error", said)), Effects(warnings=warnings))
     judged = _ruled(replace(said, warnings=warnings))
@@ -191,8 +184,6 @@ def _exited(bench: Bench, outcome: Outcome, terms: Terms) -> Judged:
                 f"{bench.event} hook exited with code 2 but did not write {bench.rule.missing} to stderr"
             )
         reason = BLANK_STDERR
-    if not terms.strict and _NO_SCRIPT.fullmatch(reason):
-        return failed(f"hook could not be started: {reason}")
     return _ruled(bench.blocked(reason))
 
 

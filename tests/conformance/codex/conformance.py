@@ -80,9 +80,10 @@ def page(cases: Iterable[Case]) -> str:
     lines = [
         "# Conformance to the Codex hook contract",
         "",
-        f"{len(found)} cases by id: {passed} pass, {len(found) - passed} are not applicable, each with the",
-        "reason. Codex's own tests, in words of our own; `G` are what Claude Code's reference says of HTTP hooks.",
-        "The tests run strict, as upstream. This page is generated: `python -m tests.conformance.codex.write`.",
+        f"{len(found)} cases by id: {passed} pass, {len(found) - passed} are not applicable.",
+        "They are Codex's own tests in words of ours; `G` is Claude Code's reference on HTTP hooks.",
+        "The checks run strict, as upstream. This page is generated:",
+        "`python -m tests.conformance.codex.write` writes it anew.",
         "",
         "| id | case | status |",
         "|---|---|---|",
