@@ -86,6 +86,9 @@ TOOL_EVENTS: Final = frozenset(
 )
 """The events that are about one tool call: a handler's ``if`` means something to them alone."""
 
+LITERAL_EVENTS: Final = frozenset({"FileChanged"})
+"""Events whose matcher is a list of names, whatever characters it holds."""
+
 
 def snake_case(name: str) -> str:
     """An event's name in snake case: ``PreToolUse`` is ``pre_tool_use``."""

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from .codex_profiles import MatcherRule, Profile
+from .codex_profiles import PROFILES, MatcherRule, Profile
 
 if TYPE_CHECKING:
     from .codex_spec import CodexHandler
@@ -28,6 +28,13 @@ _SEPARATORS: Final = re.compile(r"[,|]")
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _RE2_ONLY: Final = frozenset("QC0123456789")
 """Escapes that RE2 has and the engine of Codex has not: quoting, single bytes and octal codes."""
+
+_RUST: Final = re.compile(
+    r"\(\?[imsURx-]*[uxR]|\\[uU][0-9A-Fa-f{]|\\b\{|\{\d{4,}[,}]|,\d{4,}\}|\[[^\]]*\[|\\[pP]\{[A-Za-z_]+[=:]"
+)
+_JAVASCRIPT: Final = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\k<|\\u[0-9A-Fa-f{]|\\c[A-Za-z]|\{\d{4,}[,}]")
+_UPSTREAM: Final = {"search": _RUST, "anchored": _RUST, "list": _JAVASCRIPT}
+"""What a pattern holds that RE2 refuses and the agent's own engine knows."""
 
 COMPILED: Final = 4_096
 """Compiled matchers that are kept, so that a file that is read again costs nothing."""
@@ -44,11 +51,23 @@ FILTER_CHARACTERS: Final = 65_536
 than RE2 gives it."""
 
 
-class Pattern(Protocol):
-    """A compiled pattern, as RE2 gives it."""
+class Pattern:
+    """A pattern that RE2 compiled.
 
-    def search(self, text: str) -> Any:
-        """Something where the pattern is found in ``text``, else None."""
+    It lives in a filter of its own: that costs half of what compiling it alone does.
+    """
+
+    __slots__ = ("_filter",)
+
+    def __init__(self, text: str) -> None:
+        import re2  # only a pattern needs it
+
+        self._filter = re2.Filter()
+        self._filter.Add(text, _options())
+
+    def is_found(self, text: str) -> bool:
+        """Whether the pattern is found in a text."""
+        return self._filter.re(0).search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +76,7 @@ class Matcher:
 
     ``text`` is as written. One of three holds: ``names`` are the exact values that match; ``source`` is the
     pattern in RE2's terms, ``pattern`` what it compiles to; with none of both, everything matches.
-    ``error`` is why it matches nothing.
+    ``error`` is why it matches nothing; ``is_upstreams``: the agent's own engine would take it.
     """
 
     text: str | None
@@ -65,6 +84,7 @@ class Matcher:
     source: str | None = None
     pattern: Pattern | None = None
     error: str | None = None
+    is_upstreams: bool = False
 
     @property
     def is_everything(self) -> bool:
@@ -76,7 +96,7 @@ class Matcher:
         if self.names is not None:
             return value in self.names
         if self.pattern is not None:
-            return self.pattern.search(value) is not None
+            return self.pattern.is_found(value)
         return self.error is None
 
 
@@ -104,7 +124,7 @@ def _compiled(text: str, rule: MatcherRule) -> Matcher:
         return Matcher(text, names=_listed(text))
     found = regex(text)
     if isinstance(found, str):
-        return Matcher(text, error=found)
+        return Matcher(text, error=found, is_upstreams=_UPSTREAM[rule].search(text) is not None)
     if rule != "anchored":
         return Matcher(text, source=text, pattern=found)
     anchored = rf"\A(?:{text})\z"  # sound: the text compiles alone, so its own groups are closed
@@ -120,16 +140,26 @@ def regex(text: str) -> Pattern | str:
     """A pattern compiled by RE2, or in words why it cannot be."""
     import re2  # only a pattern needs it
 
-    foreign = next((found for found in _ESCAPE.findall(text) if found in _RE2_ONLY), None)
-    if foreign is not None:
-        return f"invalid escape sequence: \\{foreign}"
+    for escaped in _ESCAPE.findall(text) if "\\" in text else ():
+        if escaped in _RE2_ONLY:
+            return f"invalid escape sequence: \\{escaped}"
     try:
-        pattern: Pattern = re2.compile(text, _options())
-    except re2.error as error:
-        return bytes(error.args[0]).decode("utf-8", "replace")
+        return Pattern(text)
+    except re2.error:
+        return _reason(text)
     except UnicodeEncodeError:
         return "it holds half a character"
-    return pattern
+
+
+def _reason(text: str) -> str:
+    """Why RE2 does not compile a pattern, in its words."""
+    import re2
+
+    try:
+        re2.compile(text, _options())
+    except re2.error as error:
+        return bytes(error.args[0]).decode("utf-8", "replace")
+    return "it is too large"
 
 
 @lru_cache(maxsize=1)
@@ -151,7 +181,8 @@ class MatchIndex:
 
     def __init__(self, handlers: Iterable[CodexHandler]) -> None:
         lists: dict[str, list[CodexHandler]] = {}
-        for handler in sorted(handlers, key=lambda handler: handler.order):
+        able = (handler for handler in handlers if handler.unsupported is None)
+        for handler in sorted(able, key=lambda handler: handler.order):
             lists.setdefault(handler.event, []).append(handler)
         self._events = {event: _EventIndex(found) for event, found in lists.items()}
         self._answers: dict[tuple[str, tuple[str, ...]], tuple[CodexHandler, ...]] = {}
@@ -180,6 +211,7 @@ class _EventIndex:
 
     def __init__(self, handlers: Sequence[CodexHandler]) -> None:
         self._handlers = handlers
+        self._dedupes = any(PROFILES[handler.profile].dedupes for handler in handlers)
         self._every: list[int] = []
         self._names: dict[str, list[int]] = {}
         patterns: dict[str, list[int]] = {}
@@ -204,7 +236,19 @@ class _EventIndex:
             for searcher in self._patterns:
                 for number in searcher.search(value):
                     places.update(self._places[number])
-        return tuple(self._handlers[place] for place in sorted(places))
+        found = [self._handlers[place] for place in sorted(places)]
+        return tuple(_once(found) if self._dedupes else found)
+
+
+def _once(handlers: Iterable[CodexHandler]) -> Iterator[CodexHandler]:
+    """The handlers without those that an earlier one is equal to, where their profile runs such once."""
+    seen = set()
+    for handler in handlers:
+        if not PROFILES[handler.profile].dedupes:
+            yield handler
+        elif handler.identity not in seen:
+            seen.add(handler.identity)
+            yield handler
 
 
 class _One:
@@ -217,7 +261,7 @@ class _One:
     def search(self, value: str) -> Iterator[int]:
         """The numbers of the patterns that are found."""
         for number, pattern in enumerate(self._patterns, self._first):
-            if pattern.search(value) is not None:
+            if pattern.is_found(value):
                 yield number
 
 

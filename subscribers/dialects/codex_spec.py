@@ -77,6 +77,13 @@ class CodexHandler:
         """What reports call it within its file: ``PreToolUse#0.1``, group and index."""
         return f"{self.event}#{self.group}.{self.index}"
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What two handlers of one event have in common that are the same thing: what they run, and when."""
+        condition = None if self.condition is None else self.condition.text
+        what = (self.kind, self.command, self.args, self.shell, self.url, self.server, self.tool)
+        return (*what, condition, self.is_async, self.on_failure)
+
 
 @dataclass(frozen=True, slots=True)
 class TrustState:
