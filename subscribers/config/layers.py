@@ -29,6 +29,7 @@ NOT_SETTINGS: Final = frozenset(
         "PRXBUS_DEPTH",
         "PRXBUS_CAUSE",
         "PRXBUS_PAGES",
+        "PRXBUS_SCHEMAS",
         "PRXBUS_API_TOKEN",
         "PRXBUS_HOOK_TOKEN",
         "PRXBUS_CONFIG_DIR",
