@@ -102,7 +102,7 @@ def _object(
     if view is None:
         return _unlisted(event, payload, known)
     seen = seen_by(profile.name, name, payload, known=known)
-    if seen is payload:
+    if seen is payload and profile.payload_extras:
         return payload
     return {
         field.name: _filled(profile, field.name, seen.get(field.name))

@@ -106,6 +106,7 @@ class Profile:
     payload_values: Mapping[str, tuple[str, ...]] = field(
         metadata=_about("values of a payload's fields; what is none of them is sent as the first")
     )
+    payload_extras: bool = field(metadata=_about("a complete payload keeps fields that are not listed"))
 
     # -- running
     shell: tuple[str, ...] = field(
@@ -220,6 +221,7 @@ CODEX: Final = Profile(
             "reason": ("other",),
         }
     ),
+    payload_extras=False,
     shell=("$SHELL", "-lc"),
     async_at_once=8,
     scrubbed=(
@@ -369,6 +371,7 @@ CLAUDE: Final = Profile(
     tool_aliases=_NONE,
     dedupes=True,
     payload_values=_NONE,
+    payload_extras=True,
     shell=("bash", "-c"),
     async_at_once=8,
     scrubbed=(),

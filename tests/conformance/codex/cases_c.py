@@ -255,7 +255,7 @@ def c3_4() -> None:
 
 def c3_5() -> None:
     """Other rules are reserved."""
-    answer = request(behavior="allow", updatedPermissions=[])
+    answer = request(behavior="allow", updatedPermissions=list[str]())
     failed(run(ASK, answer), "PermissionRequest hook returned unsupported updatedPermissions")
 
 
@@ -269,7 +269,7 @@ def c3_7() -> None:
     """Seven shapes that are no answer."""
     name = "UserPromptSubmit"
     for answer in (
-        [],
+        list[str](),
         {"systemMessage": 123},
         specific(name, additionalContext=123),
         {"hookSpecificOutput": {"additionalContext": "c"}},
