@@ -197,6 +197,7 @@ def programs(
                     *(*python, "subscribers.runner.http_service", "--lifeline", "--runtime-dir", directory),
                     *("--port", str(settings.http.port), "--streams", str(settings.http.streams)),
                     *(() if workspace is None else ("--workspace", workspace)),
+                    *(("--agents",) if settings.agents.enabled else ()),
                     *(() if settings.http.state_dir is None else ("--state-dir", settings.http.state_dir)),
                     *sandbox,
                     *level,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from fastapi import FastAPI, Security
@@ -37,7 +38,7 @@ from .access import Gate
 from .blocking import Blocking
 from .bus_api import BusApi, bus_router, health_router
 from .event_stream import Streams
-from .guard import Guard
+from .guard import Entrance, Guard
 from .hooks_api import HooksApi, hooks_router
 from .metrics import Metrics
 from .models import ProblemDocument
@@ -53,9 +54,11 @@ _RETRY: Final = {"retry-after": "1"}
 log = get_logger("subscribers.http")
 
 
-def build_application(hooks: HooksApi, bus: BusApi, gate: Gate, port: int) -> Guard:
-    """The application as it is served on ``port``."""
-    return Guard(_routes(hooks, bus), gate, port)
+def build_application(
+    hooks: HooksApi, bus: BusApi, gate: Gate, port: int, others: Mapping[str, Entrance] = MappingProxyType({})
+) -> Guard:
+    """The application as it is served on ``port``; ``others`` as for :class:`.guard.Guard`."""
+    return Guard(_routes(hooks, bus), gate, port, others=others)
 
 
 def describe_api() -> dict[str, Any]:

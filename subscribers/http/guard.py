@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -34,27 +35,52 @@ OPEN_PATHS: Final = ("/healthz",)
 log = get_logger("subscribers.http")
 
 
+class Entrance:
+    """Where requests go: ``app`` behind ``gate``, whose bodies have at most ``body_bytes``.
+
+    ``hint`` says where its token is. ``inside`` counts the requests that are being answered.
+    """
+
+    __slots__ = ("app", "body_bytes", "gate", "hint", "inside")
+
+    def __init__(self, app: ASGIApp, gate: Gate, hint: str, body_bytes: int = BODY_BYTES) -> None:
+        self.app = app
+        self.gate = gate
+        self.hint = hint
+        self.body_bytes = body_bytes
+        self.inside = 0
+
+
 class Guard:
     """The outermost layer of the application. ``port`` is ours; ``now`` gives seconds of a steady clock.
 
+    ``others`` are further entrances by the beginning of their paths, each with a token of its own.
     ``answered`` counts answers by status.
     """
 
     def __init__(
-        self, app: ASGIApp, gate: Gate, port: int, now: Callable[[], float] = time.monotonic
+        self,
+        app: ASGIApp,
+        gate: Gate,
+        port: int,
+        now: Callable[[], float] = time.monotonic,
+        others: Mapping[str, Entrance] = MappingProxyType({}),
     ) -> None:
         self.answered: dict[int, int] = {}
-        self._app = app
-        self._gate = gate
+        self._own = Entrance(app, gate, "the token is in http-token in the runtime directory")
+        self._others = tuple(others.items())
         self._port = port
         self._now = now
-        self._inside = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or hand over what is not one."""
+        entrance = self._own
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await entrance.app(scope, receive, send)
             return
+        for prefix, other in self._others:
+            if scope["path"].startswith(prefix):
+                entrance = other
 
         async def counting(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -66,32 +92,34 @@ class Guard:
         try:
             self._check_names(headers)
             if scope["path"] in OPEN_PATHS:  # whoever comes without a token brings no body and takes no place
-                await self._app(scope, _replaying(b"", receive), counting)
+                await entrance.app(scope, _replaying(b"", receive), counting)
                 return
-            self._check_token(headers)
-            if self._inside >= REQUESTS:
+            self._check_token(headers, entrance)
+            if entrance.inside >= REQUESTS:
                 raise Problem(503, "busy", f"{REQUESTS} requests are under way", headers={"retry-after": "1"})
         except Problem as problem:
             await problem.response()(scope, receive, counting)
             return
-        self._inside += 1
+        entrance.inside += 1
         try:
-            await self._answer(scope, headers, receive, counting)
+            await self._answer(entrance, scope, headers, receive, counting)
         finally:
-            self._inside -= 1
+            entrance.inside -= 1
 
-    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+    async def _answer(
+        self, entrance: Entrance, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
         """Answer a request that was let in."""
         try:
-            body = await self._read(headers, receive)
+            body = await self._read(headers, receive, entrance.body_bytes)
         except Problem as problem:
             await problem.response()(scope, receive, send)
         else:
-            await self._app(scope, _replaying(body, receive), send)
+            await entrance.app(scope, _replaying(body, receive), send)
 
-    async def _read(self, headers: Headers, receive: Receive) -> bytes:
+    async def _read(self, headers: Headers, receive: Receive, most: int) -> bytes:
         """The body; raises :class:`Problem` for one that is too large, too slow, or no JSON by its header."""
-        body = await _read_body(headers, receive)
+        body = await _read_body(headers, receive, most)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and kind != "application/json":
             raise Problem(
@@ -119,8 +147,9 @@ class Guard:
         if is_foreign_site(headers.get("sec-fetch-site", "")):
             raise Problem(403, "wrong_origin", "web pages are not let in", field="Sec-Fetch-Site")
 
-    def _check_token(self, headers: Headers) -> None:
-        seconds = self._gate.closed_for(self._now())
+    def _check_token(self, headers: Headers, entrance: Entrance) -> None:
+        gate = entrance.gate
+        seconds = gate.closed_for(self._now())
         if seconds:
             raise Problem(
                 429,
@@ -131,23 +160,23 @@ class Guard:
             )
         token = bearer(headers.get("authorization", ""))
         if token is None:
-            raise _unauthorized("no_token", "a token is needed", "Bearer")
-        if not self._gate.admits(token, self._now()):
+            raise _unauthorized("no_token", "a token is needed", "Bearer", entrance)
+        if not gate.admits(token, self._now()):
             log.warning("a wrong token was sent")
-            raise _unauthorized("wrong_token", "the token is wrong", 'Bearer error="invalid_token"')
+            raise _unauthorized("wrong_token", "the token is wrong", 'Bearer error="invalid_token"', entrance)
 
 
-def _unauthorized(code: str, detail: str, challenge: str) -> Problem:
-    hint = "send Authorization: Bearer TOKEN; the token is in http-token in the runtime directory"
+def _unauthorized(code: str, detail: str, challenge: str, entrance: Entrance) -> Problem:
+    hint = f"send Authorization: Bearer TOKEN; {entrance.hint}"
     return Problem(
         401, code, detail, field="Authorization", hint=hint, headers={"www-authenticate": challenge}
     )
 
 
-async def _read_body(headers: Headers, receive: Receive) -> bytes:
+async def _read_body(headers: Headers, receive: Receive, most: int) -> bytes:
     announced = headers.get("content-length", "0")
-    if announced.isdecimal() and int(announced) > BODY_BYTES:
-        raise _too_large()
+    if announced.isdecimal() and int(announced) > most:
+        raise _too_large(most)
     parts: list[bytes] = []
     size = 0
     try:
@@ -158,8 +187,8 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
                     raise Problem(400, "broken_off", "the request was broken off")
                 part = message.get("body", b"")
                 size += len(part)
-                if size > BODY_BYTES:
-                    raise _too_large()
+                if size > most:
+                    raise _too_large(most)
                 parts.append(part)
                 if not message.get("more_body", False):
                     return b"".join(parts)
@@ -167,8 +196,8 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
         raise Problem(408, "slow_body", f"the body did not come within {BODY_SECONDS:g} s") from None
 
 
-def _too_large() -> Problem:
-    detail = f"a body has at most {BODY_BYTES:,} bytes"
+def _too_large(most: int) -> Problem:
+    detail = f"a body has at most {most:,} bytes"
     return Problem(413, "body_too_large", detail, headers={"connection": "close"})
 
 

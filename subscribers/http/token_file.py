@@ -24,15 +24,34 @@ class TokenRefused(Exception):
     """What should hold the token cannot be used; the text says why and what to do."""
 
 
-def find_token(directory: str, environ: Mapping[str, str]) -> tuple[str, str | None]:
+HOOK_VARIABLE: Final = "PRXBUS_HOOK_TOKEN"
+HOOK_FILE_NAME: Final = "hook-token"
+"""The file of the token that agents' HTTP hooks carry. It outlives a bus: it stands in agents' settings."""
+
+
+def find_hook_token(directory: str, environ: Mapping[str, str]) -> tuple[str, str | None]:
+    """The token of agents' HTTP hooks, and the path of its file in ``directory``: as :func:`find_token`.
+
+    The directory is made where it is missing.
+    """
+    try:
+        os.makedirs(directory, 0o700, exist_ok=True)
+    except OSError as error:
+        raise TokenRefused(f"the directory {directory!r} cannot be made: {error.strerror}") from None
+    return find_token(directory, environ, HOOK_FILE_NAME, HOOK_VARIABLE)
+
+
+def find_token(
+    directory: str, environ: Mapping[str, str], name: str = FILE_NAME, variable: str = VARIABLE
+) -> tuple[str, str | None]:
     """The token, and the path of its file; None for the path when the environment gives the token.
 
-    Makes the file when there is none. Raises :class:`TokenRefused`.
+    Makes the file ``name`` when there is none. Raises :class:`TokenRefused`.
     """
-    given = environ.get(VARIABLE)
+    given = environ.get(variable)
     if given:
-        return _checked(given, VARIABLE), None
-    path = os.path.join(directory, FILE_NAME)
+        return _checked(given, variable), None
+    path = os.path.join(directory, name)
     with suppress(FileExistsError):
         _make(path)
     return _checked(_read(path), path), path

@@ -45,6 +45,7 @@ from ..runtimes.sandbox import Limits
 from ..sources.hook_store import FileRefused, HookStore, StoreBusy, StoreUnusable
 from ..sources.watch import FileWatcher
 from . import service
+from .agent_http import AgentHttp, write_address
 from .service import BUS_SECONDS
 from .trial import TrialRunner
 
@@ -88,7 +89,7 @@ class HttpService:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
         with self._resources:
-            server = _Server(self._guard, self._streams, self._say_ready)
+            server = _Server(self._guard, self._streams, self._say_ready, self._agents)
             server.run(sockets=[self._socket])
             self._streams.stop()
 
@@ -112,7 +113,9 @@ class HttpService:
         self._store, trial = self._open_workspace(options)
         hooks = HooksApi(self._store, trial, edits, trials, time.time_ns)
         bus = BusApi(self._directory, self._streams, self._metrics, bus_calls, self._describe)
-        self._guard = build_application(hooks, bus, Gate(token), port)
+        self._agents = AgentHttp(self._directory, os.environ) if options.agents else None
+        others = {} if self._agents is None else self._agents.entrances
+        self._guard = build_application(hooks, bus, Gate(token), port, others)
         self._metrics.answered = lambda: dict(self._guard.answered)
         self._metrics.stream_queues = lambda: self._streams.waiting
         self._metrics.stream_dropped = lambda: self._streams.dropped
@@ -155,6 +158,7 @@ class HttpService:
                 "streams": len(self._streams.waiting),
                 "streams_limit": self._streams.limit,
                 "stream_dropped": self._streams.dropped,
+                **({} if self._agents is None else {"agent_hooks": dict(self._agents.counts)}),
             },
             "broker": broker,
             "problem": problem,
@@ -169,6 +173,7 @@ class HttpService:
             return None, str(error)
 
     def _say_ready(self) -> None:
+        write_address(self._directory, self._address)
         line = {
             "ready": True,
             "name": NAME,
@@ -182,7 +187,7 @@ class HttpService:
 class _Server(uvicorn.Server):
     """Says when it serves, and ends the streams as soon as it is told to stop: it would wait for them."""
 
-    def __init__(self, guard: Guard, streams: Streams, say_ready: Any) -> None:
+    def __init__(self, guard: Guard, streams: Streams, say_ready: Any, agents: AgentHttp | None) -> None:
         super().__init__(
             uvicorn.Config(
                 guard,
@@ -199,11 +204,20 @@ class _Server(uvicorn.Server):
         )
         self._streams = streams
         self._say_ready = say_ready
+        self._agents = agents
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
+        if self._agents is not None:
+            await self._agents.open()
         await super().startup(sockets)
         self._say_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        await super().shutdown(sockets)
+        if self._agents is not None:
+            await self._agents.close()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """A signal came."""
@@ -250,6 +264,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
     parser.add_argument("--workspace")
     parser.add_argument("--state-dir", help="where ids of hand-written hooks are kept")
+    parser.add_argument("--agents", action="store_true", help="let agents' HTTP hooks in")
     parser.add_argument("--streams", type=int, default=CLIENTS, help="event streams at a time")
     service.add_sandbox(parser)
     options = parser.parse_args(argv)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from subscribers.http.token_file import FILE_NAME, VARIABLE, TokenRefused, find_token
+from subscribers.http.token_file import FILE_NAME, VARIABLE, TokenRefused, find_hook_token, find_token
 
 
 def test_the_first_start_makes_a_private_file(tmp_path: Path) -> None:
@@ -85,3 +85,17 @@ def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
     """Nothing is made where there is no runtime directory."""
     with pytest.raises(TokenRefused, match="cannot be made: No such file or directory"):
         find_token(str(tmp_path / "none"), {})
+
+
+def test_the_token_of_hooks_is_its_own(tmp_path: Path) -> None:
+    """Another file in a directory that is made private, another variable; the API's says nothing about it."""
+    folder = tmp_path / "state" / "prxbus"
+    token, path = find_hook_token(str(folder), {"PRXBUS_API_TOKEN": "a-token-of-the-api-01"})
+    assert path == str(folder / "hook-token")
+    assert (folder.stat().st_mode & 0o777, Path(path).stat().st_mode & 0o777) == (0o700, 0o600)
+    assert find_hook_token(str(folder), {}) == (token, path)
+    assert token != find_token(str(folder), {})[0]
+    given = {"PRXBUS_HOOK_TOKEN": "a-token-of-hooks-0123"}
+    assert find_hook_token(str(folder), given) == ("a-token-of-hooks-0123", None)
+    with pytest.raises(TokenRefused, match="cannot be made"):
+        find_hook_token(f"{path}/below", {})
