@@ -31,6 +31,12 @@ TIMED_OUT: Final = 5
 ASK_USER: Final = 6
 """Neither yes nor no: an ask of which the user is to decide."""
 
+STALE: Final = 7
+"""What was to be confirmed is not what would be done now."""
+
+UNAVAILABLE: Final = 8
+"""What the command is about is not there, or cannot be read."""
+
 INTERRUPTED: Final = 130
 """128 + SIGINT, as shells count it."""
 
@@ -65,6 +71,12 @@ TABLE: Final = (
     ),
     Row(TIMED_OUT, "timed out", (RequestTimeout,)),
     Row(ASK_USER, "of `ask`: the user is to be asked"),
+    Row(
+        STALE,
+        "of `hooks`: stale; what was confirmed is not the plan any more: nothing was written, and the new "
+        "plan is shown",
+    ),
+    Row(UNAVAILABLE, "of `hooks`: unavailable; there is no such source or import, or it cannot be read"),
     Row(INTERRUPTED, "interrupted from the keyboard"),
 )
 

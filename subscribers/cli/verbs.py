@@ -28,6 +28,13 @@ VERBS: Final[tuple[Verb, ...]] = (
         extra=True,
     ),
     deferred(
+        "hooks",
+        "import the hooks of Claude Code and Codex: list, preview, confirm, look after",
+        f"{_PACKAGE}.hooks",
+        bus=False,
+        extra=True,
+    ),
+    deferred(
         "demo",
         "replay a recorded agent session through a bus and its hooks",
         f"{_PACKAGE}.demo",

@@ -66,6 +66,9 @@ class Hooks(_Section):
         "URLs beyond this machine that `http` handlers may call: patterns with `*`, spaces between them",
         min_length=1,
     )
+    import_dir: str | None = _setting(
+        None, "never", "where imported hooks are kept; default as the platform has it", min_length=1
+    )
     runs: int = _setting(32, "lower", "runs at once", ge=1, le=1_024)
     runs_per_hook: int = _setting(8, "lower", "runs at once of one hook", ge=1, le=1_024)
     queue: int = _setting(

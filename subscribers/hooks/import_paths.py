@@ -65,10 +65,14 @@ class Copied(NamedTuple):
 
 
 class External(NamedTuple):
-    """A file that stays where it is; ``path`` None: relative to wherever the hook runs."""
+    """A file that stays where it is; ``path`` None: relative to wherever the hook runs.
+
+    ``is_output``: a redirection names it, so what is in it is no part of the hook.
+    """
 
     path: str | None
     shown: str
+    is_output: bool = False
 
 
 class Refused(NamedTuple):
@@ -107,7 +111,8 @@ def refer(word: Word, around: Surroundings, context: Context) -> Reference:
     if unknown is not None:
         is_bracket = word.role == "program" and unknown.kind == "pattern"  # `[ -f x ]`, `{ a; }`
         return _unknown(unknown) if is_marked or (is_operand and not is_bracket) else None
-    return _file(path, prefix, is_marked, is_operand, around, context)
+    found = _file(path, prefix, is_marked, is_operand, around, context)
+    return found._replace(is_output=True) if isinstance(found, External) and word.role == "target" else found
 
 
 def refer_argument(text: str, around: Surroundings) -> Reference:
@@ -136,7 +141,7 @@ def _follow(word: Word, context: Context) -> bool:
             context.program = said
             return False
         return True
-    if word.role == "target" or context.has_operand:
+    if word.role in ("input", "target") or context.has_operand:
         return False
     if said.startswith("-") and len(said) > 1:
         context.options = (*context.options, said)

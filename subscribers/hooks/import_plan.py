@@ -24,6 +24,10 @@ TOTAL_BYTES: Final = 16_777_216
 """Bytes of all copied files of one import."""
 
 HOOKS_NAME: Final = "hooks.json"
+"""The generated hook file of a snapshot."""
+
+WRITTEN: Final = "written to"
+"""The state of a file that a hook's output goes to."""
 
 Disposition: TypeAlias = Literal["import", "update", "unchanged", "empty"]
 """What confirming would do. ``empty``: there is nothing to import."""
@@ -145,7 +149,7 @@ class Plan:
     def external(self) -> dict[str, str | None]:
         """The digests of the files that stay where they are, by path."""
         found = (each for handler in self.handlers for each in handler.external)
-        return {each.path: each.sha256 for each in found if each.path is not None}
+        return {each.path: each.sha256 for each in found if each.path is not None and each.state != WRITTEN}
 
 
 def canonical(value: Any) -> bytes:
@@ -156,8 +160,10 @@ def canonical(value: Any) -> bytes:
 def wanted(drafted: Draft) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The paths of the files that a draft would copy, and of those that stay, each once and in order."""
     copied = (each.path for handler in drafted.handlers for each in handler.copied)
-    external = (each.path for handler in drafted.handlers for each in handler.external)
-    return tuple(dict.fromkeys(copied)), tuple(dict.fromkeys(each for each in external if each is not None))
+    kept = (each for handler in drafted.handlers for each in handler.external if not each.is_output)
+    return tuple(dict.fromkeys(copied)), tuple(
+        dict.fromkeys(each.path for each in kept if each.path is not None)
+    )
 
 
 def plan(
@@ -279,6 +285,8 @@ def _planned(
 def _external(each: External, found: Mapping[str, Found]) -> PlannedExternal:
     if each.path is None:
         return PlannedExternal(each.shown, None, None, "relative to where the hook runs")
+    if each.is_output:
+        return PlannedExternal(each.shown, each.path, None, WRITTEN)
     fact = found[each.path]
     if isinstance(fact, FileFault):
         return PlannedExternal(each.shown, each.path, None, f"{fact.code}: {fact.reason}")

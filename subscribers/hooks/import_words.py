@@ -15,8 +15,9 @@ PartKind: TypeAlias = Literal["text", "pattern", "tilde", "variable", "substitut
 home. ``variable``: a plain ``$NAME``, ``${NAME}`` or ``${NAME:-default}``. ``substitution``: a command whose
 output it is. ``expansion``: anything else that begins with ``$``."""
 
-Role: TypeAlias = Literal["program", "argument", "target"]
-"""``program``: the word that a command begins with. ``target``: what is redirected from or to."""
+Role: TypeAlias = Literal["program", "argument", "input", "target"]
+"""``program``: the word that a command begins with. ``input``: what it reads by ``<``. ``target``: what any
+other redirection names."""
 
 
 class Part(NamedTuple):
@@ -103,11 +104,12 @@ class _Reader:
     def _operator(self, character: str) -> None:
         """A separator begins a command anew; a redirection takes one word and changes nothing else."""
         if character in "<>":
+            start = self.at
             while self.at < len(self.text) and self.text[self.at] in "<>&|":
                 self.at += 1
             if self.after_redirection is None:
                 self.after_redirection = self.role
-            self.role = "target"
+            self.role = "input" if self.text[start : self.at] == "<" else "target"
             return
         self.at += 1
         if character == "&" and self.text.startswith(">", self.at):  # bash: both outputs
@@ -128,7 +130,7 @@ class _Reader:
 
     def _move_on(self, role: Role, parts: list[Part]) -> None:
         """What the next word is there for."""
-        if role == "target":
+        if role in ("input", "target"):
             self.role, self.after_redirection = self.after_redirection or "argument", None
             return
         said = "".join(part.text for part in parts if part.kind in ("text", "pattern"))

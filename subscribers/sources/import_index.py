@@ -16,20 +16,13 @@ from typing import Any, Final, NamedTuple, cast
 
 import orjson
 
+from ..hooks.import_plan import HOOKS_NAME, MAX_FILES, TOTAL_BYTES
 from .import_places import SCOPES, Scope
 
 SCHEMA: Final = 1
 INDEX_BYTES: Final = 4_194_304
 MAX_IMPORTS: Final = 256
 """Imports in one store."""
-MAX_FILES: Final = 256
-"""Copied files of one import."""
-FILE_BYTES: Final = 1_048_576
-TOTAL_BYTES: Final = 16_777_216
-"""Bytes of all copied files of one import."""
-
-HOOKS_NAME: Final = "hooks.json"
-"""The generated hook file of a snapshot."""
 FOLDERS: Final = ("files", "user")
 """Folders of a snapshot: of the source's own hooks folder, and of the user's where a project uses it."""
 

@@ -12,8 +12,9 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from ..hooks.import_plan import FILE_BYTES, HOOKS_NAME, TOTAL_BYTES
 from .import_files import NotRead, read_below
-from .import_index import FILE_BYTES, HOOKS_NAME, TOTAL_BYTES, SnapshotFile
+from .import_index import SnapshotFile
 
 CACHE_NAME: Final = "__pycache__"
 """Left by an interpreter that ran a copied script as its user's; nothing in it is run by name."""

@@ -59,7 +59,7 @@ Step: TypeAlias = Callable[[str], None]
 """Called between the steps of a change with the name of the one just done."""
 
 
-def _no_step(_: str) -> None:
+def no_step(_: str) -> None:
     """Nobody asks."""
 
 
@@ -162,7 +162,7 @@ class ImportStore:
     ``step`` is told what was just done, so that a test can end the process there.
     """
 
-    def __init__(self, folder: str, scope: Scope, step: Step = _no_step) -> None:
+    def __init__(self, folder: str, scope: Scope, step: Step = no_step) -> None:
         self.folder = folder
         self.scope: Scope = scope
         self.path = os.path.join(folder, INDEX_NAME)
@@ -230,7 +230,7 @@ class ImportStore:
         if before is None and len(index.records) >= MAX_IMPORTS:
             raise StoreUnusable(f"{self.path} holds {MAX_IMPORTS} imports already; remove some")
         is_whole = self.snapshot(record).verify() is None
-        if before is not None and is_whole and before == replace(record, imported_at=before.imported_at):
+        if before is not None and is_whole and _is_same(before, record):
             return "unchanged"
         try:
             if not is_whole:
@@ -241,7 +241,8 @@ class ImportStore:
             self._write(index._replace(retired=retired).with_record(record), now)
         except OSError as error:
             raise _unusable(error) from None
-        return "repaired" if before is not None and before.snapshot == record.snapshot else "applied"
+        was_same = before is not None and before.snapshot == record.snapshot
+        return "repaired" if was_same and not is_whole else "applied"
 
     def set_enabled(self, name: str, enabled: bool, now: float) -> ImportRecord:
         """Switch an import on or off. One whose snapshot is damaged is not switched on.
@@ -377,6 +378,11 @@ class ImportStore:
                 raise StoreUnusable(f"{path} is a link or no folder; move it away")
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise StoreUnusable(f"{path} can be changed by other users; chmod 700 it, or move it away")
+
+
+def _is_same(before: ImportRecord, after: ImportRecord) -> bool:
+    """Whether two records say the same, apart from which plan was confirmed, and when."""
+    return before == replace(after, fingerprint=before.fingerprint, imported_at=before.imported_at)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
