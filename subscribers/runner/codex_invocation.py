@@ -43,12 +43,11 @@ class NotRunnable(Exception):
 class Scene:
     """What all handlers of one event have in common.
 
-    ``environ`` is the environment that they inherit, the agent's own if ``is_agents``. ``cwd`` is the folder
-    of the session, ``workspace`` the one that was named. ``event_id`` and ``depth`` are the event's.
+    ``environ`` is the environment that they inherit. ``cwd`` is the folder of the session, ``workspace`` the
+    one that was named. ``event_id`` and ``depth`` are the event's.
     """
 
     environ: Mapping[str, str]
-    is_agents: bool
     cwd: str
     workspace: str | None
     runtime_dir: str
@@ -86,12 +85,10 @@ def environment_of(scene: Scene, event: str, profile: Profile) -> dict[str, str]
     return env
 
 
-def argv_of(
-    handler: CodexHandler, profile: Profile, env: Mapping[str, str], cwd: str, *, is_agents: bool
-) -> tuple[str, ...]:
+def argv_of(handler: CodexHandler, profile: Profile, env: Mapping[str, str], cwd: str) -> tuple[str, ...]:
     """The program and its arguments. Raises :class:`NotRunnable`.
 
-    ``is_agents``: the environment is that of a session, whose shell needs not to log in again.
+    A session's own shell has logged in before: an environment that names it is that of a session.
     """
     path = env.get("PATH", os.defpath)
     if handler.args is not None:
@@ -104,8 +101,8 @@ def argv_of(
     wanted, flags = (handler.shell, "-c") if handler.shell is not None else profile.shell
     if wanted == SESSION_SHELL:
         own = env.get("SHELL", "")
-        shell = own if os.path.isabs(own) and os.access(own, os.X_OK) else SHELL
-        return (shell, "-c" if is_agents else flags, handler.command)
+        is_known = os.path.isabs(own) and os.access(own, os.X_OK)
+        return (own, "-c", handler.command) if is_known else (SHELL, flags, handler.command)
     shell = SHELL if wanted == "sh" else shutil.which(wanted, path=path) or SHELL
     return (shell, flags, handler.command)
 
@@ -124,7 +121,7 @@ def invocation_of(
     if not os.path.isdir(scene.cwd):
         raise NotRunnable(f"the session's folder {quote(scene.cwd)} is not there")
     env = environment_of(scene, handler.event, profile)
-    argv = argv_of(handler, profile, env, scene.cwd, is_agents=scene.is_agents)
+    argv = argv_of(handler, profile, env, scene.cwd)
     return Invocation(
         argv=argv,
         env=env,

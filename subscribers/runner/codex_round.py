@@ -64,7 +64,7 @@ class Round:
     nobody has asked. ``verdict`` is there once all handlers are done.
     """
 
-    __slots__ = ("_lock", "_now", "_waiting", "claimed", "deadline", "event_id", "verdict")
+    __slots__ = ("_lock", "_now", "_then", "_waiting", "claimed", "deadline", "event_id", "verdict")
 
     def __init__(self, event_id: str, deadline: float | None) -> None:
         self.event_id = event_id
@@ -74,6 +74,7 @@ class Round:
         self._lock = threading.Lock()
         self._waiting: list[Ask] = []
         self._now: Callable[[], Verdict] | None = None
+        self._then: list[Callable[[], None]] = []
 
     def claim(self, ask: Ask) -> bool:
         """Have an ask answered: now, if all is done; else later. Whether it has to wait."""
@@ -95,8 +96,19 @@ class Round:
         with self._lock:
             self.verdict, self._now = _kept(verdict, is_claimed=self.claimed), None
             waiting, self._waiting = self._waiting, []
+            then, self._then = self._then, []
         reached = [_answer(ask, verdict) for ask in waiting]
+        for call in then:
+            call()
         return any(reached)
+
+    def then(self, call: Callable[[], None]) -> None:
+        """Have ``call`` made when all handlers are done: now, if they are."""
+        with self._lock:
+            if self.verdict is None:
+                self._then.append(call)
+                return
+        call()
 
     def hurry(self, ask: Ask) -> bool:
         """An ask's time is nearly over: answer it with what there is. Whether it was still waiting."""

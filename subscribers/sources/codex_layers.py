@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from ..dialects.codex_place import placed
+from ..dialects.codex_profiles import CODEX
 from .codex_switches import BitFunSwitches, bitfun_folder
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ class Layer(NamedTuple):
     """A hook file in its place. ``off`` is why it is not in force, None where it is.
 
     ``name`` is what people are told, such as ``user`` or ``project import 3``. ``on_failure`` holds for
-    handlers that do not say for themselves.
+    handlers that do not say for themselves. ``verify`` is asked before each run: why nothing of it may run
+    now, or None.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Layer(NamedTuple):
     scope: Scope
     off: str | None = None
     on_failure: Literal["continue", "block"] = "continue"
+    verify: Callable[[], str | None] | None = None
 
 
 class Switches(NamedTuple):
@@ -68,12 +72,31 @@ class Switches(NamedTuple):
     strict: bool = False
 
 
-class Imported(NamedTuple):
-    """An enabled import: its id, the hook file of its snapshot, and its profile."""
+class Imported(Protocol):
+    """An enabled import; see :class:`.import_store.EnabledImport`."""
 
-    id: str
-    path: str
-    profile: str
+    @property
+    def id(self) -> str:
+        """What it is called."""
+
+    @property
+    def path(self) -> str:
+        """The hook file of its snapshot."""
+
+    @property
+    def profile(self) -> str:
+        """Whose rules hold for it."""
+
+    @property
+    def snapshot(self) -> Verified:
+        """What was confirmed."""
+
+
+class Verified(Protocol):
+    """A snapshot that can be compared with what was confirmed."""
+
+    def verify(self) -> str | None:
+        """What is wrong with it now; None: nothing."""
 
 
 Imports: TypeAlias = Callable[[Scope], Sequence[Imported]]
@@ -140,19 +163,15 @@ def _scope(
 
 def _imported(scope: Scope, switches: Switches, imports: Imports) -> Iterator[Layer]:
     off = None if switches.enabled else OFF
-    for found in sorted(imports(scope)):
-        yield Layer(f"{scope} import {found.id}", found.path, found.profile, scope, off)
+    for found in sorted(imports(scope), key=lambda each: each.id):
+        name = f"{scope} import {found.id}"
+        yield Layer(name, found.path, found.profile, scope, off, verify=found.snapshot.verify)
 
 
 def profile_of(path: str) -> str:
     """The profile of a hook file by its place and name; ``codex`` where they say nothing."""
-    folder, name = os.path.split(path)
-    parents = folder.split(os.sep)
-    if name in ("settings.json", "settings.local.json") or parents[-1] == ".claude":
-        return "claude"
-    if parents[-2:] in ([".bitfun", "config"], ["bitfun", "config"]):
-        return "bitfun"
-    return "codex"
+    found = placed(path)
+    return CODEX.name if found is None else found.profile.name
 
 
 def is_remote(place: str) -> bool:

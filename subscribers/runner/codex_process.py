@@ -1,0 +1,323 @@
+"""The ``codex`` subscriber at work: hook files, a decider and an observer on the bus, and what runs handlers.
+
+It is asked and observes only while there is a handler, and then about every event of the family, so that a
+file that is edited counts from the next event on. Decides when that is, and how all of it ends. Refuses to
+know what a hook file means and how an event is handled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sysconfig
+import tempfile
+import threading
+import time
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Final
+
+import orjson
+
+from broker.client import Decider, Publisher, Subscriber
+from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
+from broker.logs import get_logger
+from broker.protocol.errors import BusError, shown
+from broker.protocol.events import Event
+from broker.protocol.topics import LIFECYCLE
+
+from ..config import files
+from ..dialects.codex_events import BY_CANONICAL
+from ..hooks.diagnostics import Diagnostic
+from ..runtimes.deadlines import Deadlines
+from ..runtimes.orphans import become_subreaper
+from ..runtimes.pool import RunPool
+from ..runtimes.reaper import Reaper
+from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
+from ..runtimes.spawn import seal
+from ..sources.codex_documents import Configured, Documents, Places, Snapshot
+from ..sources.codex_layers import Imported, Scope, Switches, config_folder
+from ..sources.import_places import ImportPlaces, import_root
+from ..sources.import_store import enabled_imports, store_signature
+from ..sources.librefang_watch import LookingWatcher
+from .codex_dispatch import CodexDispatcher
+from .codex_runs import Runs, patterns_of
+from .codex_service import NAME
+from .codex_spill_files import SpillFiles
+from .codex_telling import Teller
+from .enclosure import open_sandbox
+from .service import BUS_SECONDS, TURN_SECONDS
+
+TOPICS: Final = tuple(f"{LIFECYCLE}{name}" for name in BY_CANONICAL)
+"""Every event of the family."""
+
+BACKGROUND_RUNS: Final = 32
+"""Asynchronous handlers at once, of all sessions."""
+
+ASYNC_AT_ONCE: Final = 8
+"""Of them, those of one session (contract 4.7)."""
+
+HOLD_SECONDS: Final = 1.0
+"""How long the broker may take to cease asking."""
+
+ERROR_CHARACTERS: Final = 300
+
+log = get_logger("subscribers.codex")
+
+
+class CodexProcess:
+    """The hooks of the Codex family as a client of the bus. ``is_ready``: the ready line was printed."""
+
+    def __init__(self, options: argparse.Namespace, *, is_ready: bool = False) -> None:
+        seal()
+        self._stop = threading.Event()
+        self._rescan = threading.Event()
+        self._options = options
+        self._is_ready = is_ready
+        self._workspace = None if options.workspace is None else os.path.abspath(options.workspace)
+        self._flags = {"hooks.bitfun": True} if options.bitfun else {}
+        self._environ = {k: v for k, v in os.environ.items() if k not in (DEPTH_VARIABLE, CAUSE_VARIABLE)}
+        self._imports = ImportPlaces(import_root(None, os.environ), self._workspace)
+        self._nowhere = tempfile.TemporaryDirectory(prefix="prxbus-codex-")
+        self._sandbox: Bubblewrap | None = None
+        self._said: tuple[Diagnostic, ...] = ()
+        self._http_urls: str | None = None
+        self._decider: Decider | None = None
+        self._observer: _Observer | None = None
+        self._reaper = Reaper(adopts=become_subreaper(), sealed=True)
+        self._deadlines = Deadlines()
+        self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
+        self._background = RunPool(total=BACKGROUND_RUNS, per_hook=ASYNC_AT_ONCE, queue=options.queue)
+        self._publisher = Publisher(
+            NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
+        )
+        runtime_dir = self._publisher.runtime_dir
+        self._teller = Teller(self._publish)
+        self._runs = Runs(self._reaper, self._deadlines)
+        self._spill = SpillFiles(runtime_dir)
+        config = config_folder(os.environ)
+        watched: tuple[str, ...] = (files.user_file(os.environ),)
+        watched += () if self._workspace is None else (files.workspace_file(self._workspace),)
+        self._documents = Documents(
+            Places(config, self._workspace, watched, self._imported, self._imports_signature),
+            self._configured,
+            self._tell,
+            self._environ,
+        )
+        self._dispatcher = CodexDispatcher(
+            self._documents,
+            self._runs,
+            self._teller,
+            pool=self._pool,
+            background=self._background,
+            deadlines=self._deadlines,
+            spill=self._spill,
+            workspace=self._workspace,
+            runtime_dir=runtime_dir,
+            environ=self._environ,
+        )
+        self._watcher = LookingWatcher(self._documents.signature, self._look, self._failed)
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        self._enclose()
+        self._documents.current()
+        self._watcher.start()
+        self._follow()
+        if self._workspace is not None:
+            with suppress(OSError):  # where most handlers start, which makes starting them cheaper
+                os.chdir(self._workspace)
+        if not self._is_ready:
+            self._say_ready()
+        while not self._stop.is_set():
+            if self._decider is None:
+                self._stop.wait(TURN_SECONDS)
+            else:
+                for ask in self._decider.batch(timeout=TURN_SECONDS):
+                    self._dispatcher.ask(ask)
+            self._teller.tick(time.monotonic())
+            if self._rescan.is_set():
+                self._rescan.clear()
+                if self._runs.refusal is not None:
+                    self._enclose()
+                self._documents.look_again()
+            self._follow()
+        self._drain()
+
+    def _follow(self) -> None:
+        """Be asked, and observe, as long as there is a handler."""
+        has_handlers = bool(self._documents.current().handlers)
+        if has_handlers and self._decider is None:
+            runtime_dir = self._options.runtime_dir
+            self._observer = _Observer(self._dispatcher, runtime_dir)
+            self._decider = Decider(
+                TOPICS, name=NAME, wait=BUS_SECONDS, report=self._counters, runtime_dir=runtime_dir
+            )
+        elif not has_handlers and self._decider is not None:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Be asked nothing more, and take what was asked before."""
+        decider, self._decider = self._decider, None
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.close()
+        if decider is None:
+            return
+        decider.hold()
+        until = time.monotonic() + HOLD_SECONDS
+        while not decider.held and time.monotonic() < until:
+            for ask in decider.batch(timeout=0.05):
+                self._dispatcher.ask(ask)
+        if self._stop.is_set():
+            left = self._pool.drain(self._options.drain_seconds)
+            if left:
+                log.warning("runs were ended early", runs=left, budget_s=self._options.drain_seconds)
+                self._reaper.close(time.monotonic())
+                self._pool.drain(self._options.drain_seconds)
+        decider.close()
+
+    def _drain(self) -> None:
+        """Take nothing more, let runs end within their time, then end them; flush what was reported."""
+        self._watcher.stop()
+        self._leave()
+        self._pool.drain(0.0)
+        self._reaper.close(time.monotonic())  # what runs in the background ends with its session
+        self._background.drain(self._options.drain_seconds)
+        self._pool.drain(self._options.drain_seconds)
+        self._teller.tick(float("inf"))
+        self._deadlines.close()
+        if self._sandbox is not None:
+            self._sandbox.close()
+        self._spill.close()
+        self._publisher.close()
+        self._nowhere.cleanup()
+
+    # -- what is in force ---------------------------------------------------------------------
+
+    def _configured(self) -> Configured | None:
+        """What the configuration says now; None, and said, where it has faults."""
+        loaded = files.load(os.environ, self._flags, self._workspace)
+        if loaded.diagnostics:
+            if loaded.diagnostics != self._said:
+                for diagnostic in loaded.diagnostics:
+                    log.error(diagnostic.render(), kept="what held before goes on to hold")
+            self._said = loaded.diagnostics
+            return None
+        self._said = ()
+        hooks = loaded.settings.hooks
+        self._runs.http_urls = patterns_of(hooks.http_urls)
+        switches = Switches(hooks.enabled, hooks.project_hooks_enabled, hooks.bitfun, hooks.strict)
+        return Configured(switches, loaded.hook_files)
+
+    def _imported(self, scope: Scope) -> Sequence[Imported]:
+        found = enabled_imports(scope, self._imports)
+        for diagnostic in found.diagnostics:
+            log.error(diagnostic.render())
+        return found.imports
+
+    def _imports_signature(self) -> Hashable:
+        return store_signature("user", self._imports), store_signature("project", self._imports)
+
+    def _enclose(self) -> None:
+        """Have every command enclosed as configured, or none run where that cannot be done."""
+        options = self._options
+        limits = Limits(options.sandbox_memory_bytes, options.sandbox_processes, options.sandbox_file_bytes)
+        place = self._workspace or self._nowhere.name
+        try:
+            self._sandbox = open_sandbox(options.sandbox, place, limits, sysconfig.get_path("scripts"))
+        except SandboxUnavailable as error:
+            self._runs.refusal = f"hooks.sandbox is {options.sandbox}, which cannot be used here: {error}"
+            log.error("no hooks run", reason=self._runs.refusal)
+        else:
+            self._runs.refusal = None
+            self._runs.enclose = None if self._sandbox is None else self._sandbox.enclose
+
+    # -- what is told -------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        self._documents.current()
+
+    def _tell(self, snapshot: Snapshot, fresh: tuple[Diagnostic, ...]) -> None:
+        """Log what is in force, and what is new to say."""
+        for state in snapshot.states:
+            if state.status != "absent":
+                log.info(
+                    "hooks of the Codex family",
+                    layer=state.layer.name,
+                    path=state.layer.path,
+                    profile=state.layer.profile,
+                    status=state.status,
+                    handlers=state.handlers,
+                )
+        for diagnostic in fresh:
+            say = {"error": log.error, "warning": log.warning, "info": log.info}[diagnostic.severity]
+            say(diagnostic.render())
+
+    def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
+        """A report is about an event, not caused by handling it: it keeps the event's depth."""
+        try:
+            self._publisher.publish(
+                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
+            )
+        except Exception as error:  # handlers matter more than their reports
+            log.error("a report could not be published", topic=topic, error=shown(error, ERROR_CHARACTERS))
+
+    def _counters(self) -> dict[str, Any]:
+        pool, background = self._pool.stats, self._background.stats
+        return {
+            "hooks": len(self._documents.snapshot.handlers),
+            "runs": dict(self._dispatcher.outcomes),
+            "runs_now": pool.running + background.running,
+            "runs_waiting": pool.waiting + background.waiting,
+            "runs_dropped": pool.dropped + background.dropped,
+            "contexts_dropped": self._dispatcher.sessions.dropped,
+            "reports_dropped": self._teller.dropped,
+            "ending": self._reaper.stats.ending,
+        }
+
+    def _say_ready(self) -> None:
+        snapshot = self._documents.snapshot
+        refusal = self._runs.refusal
+        handlers = len(snapshot.handlers) if refusal is None else 0
+        line: dict[str, Any] = {"ready": True, "name": NAME, "pid": os.getpid(), "handlers": handlers}
+        if self._options.sandbox != "none":
+            line |= {"sandbox": self._options.sandbox, "refusal": refusal}
+        print(orjson.dumps(line).decode(), flush=True)
+
+    def _failed(self, error: Exception) -> None:
+        log.error("looking at hook files failed", error=shown(error, ERROR_CHARACTERS))
+
+    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()
+
+
+class _Observer:
+    """A thread that hears of every event of the family, also of those that nobody asks about."""
+
+    def __init__(self, dispatcher: CodexDispatcher, runtime_dir: str | None) -> None:
+        self._dispatcher = dispatcher
+        self._stop = threading.Event()
+        self._events = Subscriber(TOPICS, name=NAME, wait=BUS_SECONDS, runtime_dir=runtime_dir)
+        self._thread = threading.Thread(target=self._observe, name="observer", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Hear of nothing more."""
+        self._stop.set()
+        self._thread.join()
+        self._events.close()
+
+    def _observe(self) -> None:
+        while not self._stop.is_set():
+            try:
+                for event in self._events.batch(timeout=TURN_SECONDS):
+                    self._dispatcher.event(event)
+            except BusError as error:
+                log.error("an event could not be received", error=str(error))
+                self._stop.wait(TURN_SECONDS)

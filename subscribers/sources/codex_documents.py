@@ -1,0 +1,297 @@
+"""The hook files of the Codex family as they are now: read, put together, and taken in at the next event.
+
+    look (a few stat calls) -> nothing moved: the same snapshot
+                            -> something did: read, parse, put together, swap, tell
+
+A run keeps the snapshot that it began with. A file that cannot be used any more keeps its last good content
+in force, and that is said; one that is gone takes its handlers along. Decides when files are read again and
+what of all layers is in force. Refuses to know who runs handlers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from ..dialects.codex_file import read_document
+from ..dialects.codex_matcher import MatchIndex
+from ..dialects.codex_profiles import PROFILES
+from ..dialects.codex_spec import CodexDocument, CodexHandler
+from ..hooks.diagnostics import Diagnostic, Severity
+from . import discover
+from .codex_layers import WARNING, Imports, Layer, Switches, layers, no_imports
+from .codex_switches import BitFunSwitches, app_file, read_switches
+from .hook_source import Absent, Content, Reading
+
+if TYPE_CHECKING:
+    from ..config.hook_files import HookFile
+
+RACY_NS: Final = 50_000_000
+"""A file that changed so short a time before it was read may change again and look the same (50 ms)."""
+
+Status: TypeAlias = Literal["off", "absent", "good", "kept", "refused"]
+"""``off``: switched off. ``kept``: it cannot be used, its last good content is in force. ``refused``: it
+cannot be used, and there is no such content."""
+
+
+class LayerState(NamedTuple):
+    """A layer, what became of it, how many of its handlers run, and what there is to say about it."""
+
+    layer: Layer
+    status: Status
+    handlers: int = 0
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is in force: never changed, only replaced.
+
+    ``handlers`` are those that can run, in order; ``indexes`` find those of an event, by profile. ``layers``
+    are there by the path of their file. ``generation`` counts snapshots.
+    """
+
+    generation: int
+    handlers: tuple[CodexHandler, ...]
+    indexes: Mapping[str, MatchIndex]
+    states: tuple[LayerState, ...]
+    layers: Mapping[str, Layer]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def events(self) -> frozenset[str]:
+        """The events that start something, by their names in hook files."""
+        return frozenset(handler.event for handler in self.handlers)
+
+
+class Configured(NamedTuple):
+    """What the configuration says of hook files at this moment."""
+
+    switches: Switches
+    files: Sequence[HookFile] = ()
+
+
+class Places(NamedTuple):
+    """Where files are. ``config`` is our configuration folder, ``watched`` the files that configure us.
+
+    ``imports`` gives the enabled imports, ``imported`` what changes when they do.
+    """
+
+    config: str
+    workspace: str | None = None
+    watched: tuple[str, ...] = ()
+    imports: Imports = no_imports
+    imported: Callable[[], Hashable] = lambda: None
+
+
+class _Kept(NamedTuple):
+    """The last good content of a file."""
+
+    content: bytes
+    profile: str
+
+
+class Documents:
+    """Every hook file. Thread-safe.
+
+    ``configured`` reads the configuration; None: it has faults, and what held before goes on to hold.
+    ``on_change`` is called with each new snapshot and what is new to say, in the thread that found it.
+    ``snapshot`` is what was in force when somebody looked last.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        configured: Callable[[], Configured | None],
+        on_change: Callable[[Snapshot, tuple[Diagnostic, ...]], None],
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._places = places
+        self._configured = configured
+        self._on_change = on_change
+        self._environ = environ
+        self._app = app_file(environ)
+        self._lock = threading.RLock()
+        self._now = Configured(Switches())
+        self._paths: tuple[str, ...] = ()
+        self._seen: Hashable = None
+        self._racy = True  # nothing was read yet
+        self._digests: Hashable = None
+        self._kept: dict[str, _Kept] = {}
+        self._said: frozenset[Diagnostic] = frozenset()
+        self.snapshot = Snapshot(0, (), {}, (), {})
+
+    def current(self) -> Snapshot:
+        """What is in force for an event that comes now."""
+        seen = self._look()
+        if seen == self._seen and not self._racy:
+            return self.snapshot
+        return self.look_again()
+
+    def look_again(self) -> Snapshot:
+        """Read everything now, also what looks as it did before."""
+        with self._lock:
+            self._load()
+            return self.snapshot
+
+    def signature(self) -> tuple[int, ...]:
+        """What the files look like from outside, as one number; for a watcher."""
+        return (hash(self._look()),)
+
+    def _look(self) -> Hashable:
+        paths = (*self._places.watched, self._app, *self._paths)
+        return (paths, tuple(map(discover.signature, paths)), self._places.imported())
+
+    def _load(self) -> None:
+        """Read what there is now and put it in force, if it is not what there was."""
+        began = time.time_ns()
+        configured = self._configured()
+        if configured is not None:
+            self._now = configured
+        switches = self._now.switches
+        app = read_switches(self._app) if switches.bitfun else BitFunSwitches()
+        places = self._places
+        found = layers(
+            places.config,
+            places.workspace,
+            switches,
+            app,
+            self._now.files,
+            places.imports,
+            self._environ,
+        )
+        self._paths = tuple(layer.path for layer in found)
+        seen = self._look()
+        readings = [_read(layer) for layer in found]
+        plain = tuple(layer._replace(verify=None) for layer in found)
+        digests = (plain, switches, app, tuple(map(_digest, readings)))
+        if digests != self._digests:
+            self._digests = digests
+            self._put(found, readings, switches, app.diagnostics)
+        self._seen = seen
+        self._racy = any(_is_fresh(path, began) for path in (*places.watched, self._app, *self._paths))
+
+    def _put(
+        self,
+        found: Sequence[Layer],
+        readings: Sequence[Reading],
+        switches: Switches,
+        remarks: Iterable[Diagnostic],
+    ) -> None:
+        states: list[LayerState] = []
+        running: list[CodexHandler] = []
+        inspected: dict[str, int] = {}
+        order = 0
+        for layer, reading in zip(found, readings, strict=True):
+            before = inspected.get(layer.profile, 0)
+            state, document = self._state(layer, reading, switches.strict, order, before)
+            if document is not None:
+                order += len(document.handlers)
+                inspected[layer.profile] = before + document.inspected
+                runnable = [handler for handler in document.handlers if handler.unsupported is None]
+                running += _with_policy(runnable, layer)
+                state = state._replace(handlers=len(runnable))
+            states.append(state)
+        self._kept = {path: kept for path, kept in self._kept.items() if path in self._paths}
+        said = [*remarks, *(d for state in states for d in state.diagnostics), *_warnings(states)]
+        fresh = tuple(diagnostic for diagnostic in said if diagnostic not in self._said)
+        self._said = frozenset(said)
+        self.snapshot = Snapshot(
+            self.snapshot.generation + 1,
+            tuple(running),
+            _indexed(running),
+            tuple(states),
+            {state.layer.path: state.layer for state in states},
+            tuple(said),
+        )
+        self._on_change(self.snapshot, fresh)
+
+    def _state(
+        self, layer: Layer, reading: Reading, strict: bool, order: int, inspected: int
+    ) -> tuple[LayerState, CodexDocument | None]:
+        """A layer after it was read, and what is in force of it."""
+
+        def document_of(content: bytes) -> CodexDocument:
+            return read_document(
+                content,
+                layer.path,
+                PROFILES[layer.profile],
+                strict=strict,
+                first_order=order,
+                inspected_before=inspected,
+            )
+
+        if layer.off is not None:
+            self._kept.pop(layer.path, None)
+            if isinstance(reading, Absent):
+                return LayerState(layer, "absent"), None
+            return LayerState(layer, "off", 0, (_switched_off(layer),)), None
+        if isinstance(reading, Absent):
+            kept = self._kept.pop(layer.path, None)
+            gone = () if kept is None else (_said(layer, "warning", "file_deleted", "the file is gone"),)
+            return LayerState(layer, "absent", 0, gone), None
+        if isinstance(reading, Content):
+            document = document_of(reading.text)
+            if not document.refused:
+                self._kept[layer.path] = _Kept(reading.text, layer.profile)
+                return LayerState(layer, "good", 0, document.diagnostics), document
+            why = document.diagnostics
+        else:
+            why = (_said(layer, "error", reading.code, reading.message, reading.hint),)
+        kept = self._kept.get(layer.path)
+        if kept is None or kept.profile != layer.profile:
+            return LayerState(layer, "refused", 0, why), None
+        message = "the file cannot be used: the handlers of its last good content stay in force"
+        hint = "correct the file; it is read again at the next event"
+        said = (_said(layer, "error", "kept_last_good", message, hint), *why)
+        return LayerState(layer, "kept", 0, said), document_of(kept.content)
+
+
+def _indexed(handlers: Iterable[CodexHandler]) -> Mapping[str, MatchIndex]:
+    """An index for each profile, in whose terms an event's values are."""
+    by_profile: dict[str, list[CodexHandler]] = {}
+    for handler in handlers:
+        by_profile.setdefault(handler.profile, []).append(handler)
+    return {profile: MatchIndex(found) for profile, found in by_profile.items()}
+
+
+def _read(layer: Layer) -> Reading:
+    return discover.read(layer.path, PROFILES[layer.profile].max_file_bytes)
+
+
+def _digest(reading: Reading) -> Hashable:
+    return reading.digest if isinstance(reading, Content) else reading
+
+
+def _is_fresh(path: str, began_ns: int) -> bool:
+    found = discover.signature(path)
+    return found is not None and len(found) > 1 and max(found[-2:]) > began_ns - RACY_NS
+
+
+def _with_policy(handlers: list[CodexHandler], layer: Layer) -> list[CodexHandler]:
+    """The handlers with the failure policy that their file was configured with."""
+    if layer.on_failure == "continue":
+        return handlers
+    return [replace(handler, on_failure=layer.on_failure) for handler in handlers]
+
+
+def _switched_off(layer: Layer) -> Diagnostic:
+    hint = WARNING if layer.scope == "project" else None
+    return _said(layer, "info", "switched_off", f"its hooks do not run: {layer.off}", hint)
+
+
+def _warnings(states: Iterable[LayerState]) -> list[Diagnostic]:
+    """The page's warning, wherever hooks of a workspace are switched on."""
+    return [
+        _said(state.layer, "warning", "project_hooks", WARNING)
+        for state in states
+        if state.handlers and state.layer.scope == "project" and state.layer.verify is None
+    ]
+
+
+def _said(layer: Layer, severity: Severity, code: str, message: str, hint: str | None = None) -> Diagnostic:
+    return Diagnostic(severity, code, layer.path, None, None, None, message, hint)
