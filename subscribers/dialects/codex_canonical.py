@@ -11,7 +11,6 @@ only where it cannot be made again from the fields. It refuses to know how the p
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -158,4 +157,4 @@ def _refuse(constant: str) -> Any:
 
 def _integer(text: str) -> int | float:
     value = int(text)
-    return value if value in _INTEGERS else min(max(float(text), -math.inf), math.inf)
+    return value if value in _INTEGERS else float(text)
