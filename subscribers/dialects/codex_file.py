@@ -47,6 +47,7 @@ class Entry:
     value: Any
     matcher: Any = None
     handler: CodexHandler | None = None
+    line: int | None = None
 
 
 @dataclass(slots=True)
@@ -206,7 +207,8 @@ def _read_root(root: object, reading: Reading) -> None:
         reading.refused = True
         hint = "move it to where such files are read, or name its kind with --dialect"
         message = f"this is {whose}; nothing of it runs where hooks of {findings.profile.agent} are read"
-        findings.void("other_system", (), message, message, hint)
+        findings.say("other_system", (), message, hint)
+        _check_root_keys(root, reading, is_said=True)
         return
     _check_root_keys(root, reading)
     if not isinstance(root.get("description"), str | None):
@@ -224,14 +226,19 @@ def _read_root(root: object, reading: Reading) -> None:
         reading.refused = reading.refused or hooks is not None
 
 
-def _check_root_keys(root: Mapping[str, Any], reading: Reading) -> None:
-    """A key that the root may not have refuses the file, in every profile that says which it may."""
+def _check_root_keys(root: Mapping[str, Any], reading: Reading, *, is_said: bool = False) -> None:
+    """A key that the root may not have refuses the file, in every profile that says which it may.
+
+    ``is_said``: that nothing of the file runs, and why, has been said.
+    """
     findings, allowed = reading.findings, reading.findings.profile.root_keys
     unknown = [key for key in root if allowed is not None and key not in allowed]
     for key in unknown:
         reading.refused = True
         reason = f"unknown field `{key}`, expected `description` or `hooks`"
-        if key in EVENTS:
+        if is_said:
+            findings.voids.append(reason)
+        elif key in EVENTS:
             message = f"{quote(key)} stands outside of hooks: it refuses the whole file"
             findings.void("misplaced_event", (key,), message, reason, 'move it into "hooks"', at="key")
         else:
@@ -266,11 +273,12 @@ def _say_unknown(name: str, value: Any, reading: Reading) -> None:
     other = EVENTS.get(name)
     if other is not None:
         owners = " and ".join(p.agent for p in PROFILES.values() if p.name in other.profiles)
-        message = f"{agent} has no event {name}, which is one of {owners}: its handlers never run"
+        message = f"{agent} has no event {name} (it is one of {owners}): its handlers never run"
         findings.say("other_event", where, message, at="key")
     else:
-        near = None if findings.full else nearest(name, [rule.name for rule in events_of(findings.profile)])
-        hint = f"did you mean {near}? Case counts" if near else "see the list of events"
+        known = [rule.name for rule in events_of(findings.profile)]
+        near = None if findings.full else nearest(name, known)
+        hint = f"did you mean {near}? Case counts" if near else f"the events are {', '.join(known)}"
         message = f"there is no event {quote(name)}: its handlers never run, and {agent} says nothing"
         if findings.profile.reports_unknown_events:
             message = f"there is no event {quote(name)}: its handlers never run"
@@ -399,10 +407,11 @@ def _result(reading: Reading, content: bytes, *, strict: bool) -> Read:
     lines = Lines(content) if reading.spots or findings.kept else None
     handlers = []
     for entry in reading.entries:
-        if entry.handler is not None and lines is not None and entry.where in reading.spots:
-            line, _ = lines.locate(reading.spots[entry.where].value)
-            entry.handler = replace(entry.handler, line=line)
+        if lines is not None and entry.where in reading.spots:
+            entry.line, _ = lines.locate(reading.spots[entry.where].value)
         if entry.handler is not None:
+            if entry.line is not None:
+                entry.handler = replace(entry.handler, line=entry.line)
             handlers.append(entry.handler)
     document = CodexDocument(
         findings.path,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from .codex_matcher_syntax import misread
 from .codex_profiles import PROFILES, MatcherRule, Profile
 
 if TYPE_CHECKING:
@@ -24,17 +25,6 @@ EVERYTHING: Final = frozenset({"", "*"})
 _NAMES: Final = re.compile(r"[A-Za-z0-9_|]*", re.ASCII)
 _LISTS: Final = re.compile(r"[A-Za-z0-9_\- ,|]*", re.ASCII)
 _SEPARATORS: Final = re.compile(r"[,|]")
-
-_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
-_RE2_ONLY: Final = frozenset("QC0123456789")
-"""Escapes that RE2 has and the engine of Codex has not: quoting, single bytes and octal codes."""
-
-_RUST: Final = re.compile(
-    r"\(\?[imsURx-]*[uxR]|\\[uU][0-9A-Fa-f{]|\\b\{|\{\d{4,}[,}]|,\d{4,}\}|\[[^\]]*\[|\\[pP]\{[A-Za-z_]+[=:]"
-)
-_JAVASCRIPT: Final = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\k<|\\u[0-9A-Fa-f{]|\\c[A-Za-z]|\{\d{4,}[,}]")
-_UPSTREAM: Final = {"search": _RUST, "anchored": _RUST, "list": _JAVASCRIPT}
-"""What a pattern holds that RE2 refuses and the agent's own engine knows."""
 
 COMPILED: Final = 4_096
 """Compiled matchers that are kept, so that a file that is read again costs nothing."""
@@ -57,31 +47,34 @@ class Pattern:
     It lives in a filter of its own: that costs half of what compiling it alone does.
     """
 
-    __slots__ = ("_filter",)
+    __slots__ = ("_filter", "is_anchored", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_anchored: bool) -> None:
         import re2  # only a pattern needs it
 
+        self.text = text
+        self.is_anchored = is_anchored
         self._filter = re2.Filter()
         self._filter.Add(text, _options())
 
-    def is_found(self, text: str) -> bool:
-        """Whether the pattern is found in a text."""
-        return self._filter.re(0).search(text) is not None
+    def matches(self, value: str) -> bool:
+        """Whether the pattern is found in a value; of an anchored one, whether it is the whole value."""
+        compiled = self._filter.re(0)
+        search = compiled.fullmatch if self.is_anchored else compiled.search
+        return search(value) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
     """A compiled matcher.
 
-    ``text`` is as written. One of three holds: ``names`` are the exact values that match; ``source`` is the
-    pattern in RE2's terms, ``pattern`` what it compiles to; with none of both, everything matches.
-    ``error`` is why it matches nothing; ``is_upstreams``: the agent's own engine would take it.
+    ``text`` is as written. One of three holds: ``names`` are the exact values that match; ``pattern`` is
+    what is searched for; with none of both, everything matches. ``error`` is why it matches nothing;
+    ``is_upstreams``: the agent's own engine would take it.
     """
 
     text: str | None
     names: frozenset[str] | None = None
-    source: str | None = None
     pattern: Pattern | None = None
     error: str | None = None
     is_upstreams: bool = False
@@ -96,7 +89,7 @@ class Matcher:
         if self.names is not None:
             return value in self.names
         if self.pattern is not None:
-            return self.pattern.is_found(value)
+            return self.pattern.matches(value)
         return self.error is None
 
 
@@ -122,29 +115,23 @@ def _compiled(text: str, rule: MatcherRule) -> Matcher:
         return Matcher(text, names=frozenset(text.split("|")))
     if rule == "list" and _LISTS.fullmatch(text):
         return Matcher(text, names=_listed(text))
-    found = regex(text)
-    if isinstance(found, str):
-        return Matcher(text, error=found, is_upstreams=_UPSTREAM[rule].search(text) is not None)
-    if rule != "anchored":
-        return Matcher(text, source=text, pattern=found)
-    anchored = rf"\A(?:{text})\z"  # sound: the text compiles alone, so its own groups are closed
-    whole = regex(anchored)
-    return Matcher(text, error=whole) if isinstance(whole, str) else Matcher(text, None, anchored, whole)
+    foreign = misread(text, rule)
+    if foreign is not None:
+        return Matcher(text, error=foreign.reason, is_upstreams=foreign.is_upstreams)
+    found = regex(text, is_anchored=rule == "anchored")
+    return Matcher(text, error=found) if isinstance(found, str) else Matcher(text, pattern=found)
 
 
 def _listed(text: str) -> frozenset[str]:
     return frozenset(name.strip() for name in _SEPARATORS.split(text))
 
 
-def regex(text: str) -> Pattern | str:
+def regex(text: str, *, is_anchored: bool = False) -> Pattern | str:
     """A pattern compiled by RE2, or in words why it cannot be."""
     import re2  # only a pattern needs it
 
-    for escaped in _ESCAPE.findall(text) if "\\" in text else ():
-        if escaped in _RE2_ONLY:
-            return f"invalid escape sequence: \\{escaped}"
     try:
-        return Pattern(text)
+        return Pattern(text, is_anchored=is_anchored)
     except re2.error:
         return _reason(text)
     except UnicodeEncodeError:
@@ -214,28 +201,26 @@ class _EventIndex:
         self._dedupes = any(PROFILES[handler.profile].dedupes for handler in handlers)
         self._every: list[int] = []
         self._names: dict[str, list[int]] = {}
-        patterns: dict[str, list[int]] = {}
-        compiled: dict[str, Pattern] = {}
+        patterns: dict[Pattern, list[int]] = {}
         for place, handler in enumerate(handlers):
             matcher = handler.matches
             if matcher.is_everything:
                 self._every.append(place)
-            elif matcher.source is not None and matcher.pattern is not None:
-                patterns.setdefault(matcher.source, []).append(place)
-                compiled[matcher.source] = matcher.pattern
+            elif matcher.pattern is not None:
+                patterns.setdefault(matcher.pattern, []).append(place)
             for name in matcher.names or ():
                 self._names.setdefault(name, []).append(place)
-        self._places = list(patterns.values())
-        self._patterns = _searchers(compiled)
+        self._patterns = patterns
+        self._searchers = list(_searchers(list(patterns)))
 
     def select(self, values: tuple[str, ...]) -> tuple[CodexHandler, ...]:
         """The handlers that match, in order."""
         places = set(self._every)
         for value in values:
             places.update(self._names.get(value, ()))
-            for searcher in self._patterns:
-                for number in searcher.search(value):
-                    places.update(self._places[number])
+            for searcher in self._searchers:
+                for pattern in searcher.search(value):
+                    places.update(self._patterns[pattern])
         found = [self._handlers[place] for place in sorted(places)]
         return tuple(_once(found) if self._dedupes else found)
 
@@ -254,44 +239,43 @@ def _once(handlers: Iterable[CodexHandler]) -> Iterator[CodexHandler]:
 class _One:
     """Few patterns, tried one after the other."""
 
-    def __init__(self, patterns: Sequence[Pattern], first: int) -> None:
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
         self._patterns = patterns
-        self._first = first
 
-    def search(self, value: str) -> Iterator[int]:
-        """The numbers of the patterns that are found."""
-        for number, pattern in enumerate(self._patterns, self._first):
-            if pattern.is_found(value):
-                yield number
+    def search(self, value: str) -> Iterator[Pattern]:
+        """The patterns that match."""
+        return (pattern for pattern in self._patterns if pattern.matches(value))
 
 
 class _Many:
     """Many patterns: those whose fixed texts the value holds are tried, by one pass over it."""
 
-    def __init__(self, sources: Sequence[str], first: int) -> None:
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
         import re2
 
-        self._first = first
+        self._patterns = patterns
         self._filter = re2.Filter()
-        for source in sources:
-            self._filter.Add(source, _options())
+        for pattern in patterns:
+            self._filter.Add(pattern.text, _options())
         self._filter.Compile()
 
-    def search(self, value: str) -> Iterator[int]:
-        """The numbers of the patterns that are found."""
+    def search(self, value: str) -> Iterator[Pattern]:
+        """The patterns that match."""
         for number in self._filter.Match(value) or ():
-            yield self._first + number
+            pattern = self._patterns[number]
+            if not pattern.is_anchored or pattern.matches(value):
+                yield pattern
 
 
-def _searchers(compiled: dict[str, Pattern]) -> list[_One | _Many]:
-    if len(compiled) < FILTERED:
-        return [_One(list(compiled.values()), 0)] if compiled else []
-    found: list[_One | _Many] = []
-    sources, first, size = list(compiled), 0, 0
-    for number, source in enumerate(sources):
-        if number > first and (size + len(source) > FILTER_CHARACTERS or number - first >= FILTER_PATTERNS):
-            found.append(_Many(sources[first:number], first))
+def _searchers(patterns: Sequence[Pattern]) -> Iterator[_One | _Many]:
+    if len(patterns) < FILTERED:
+        yield _One(patterns)
+        return
+    first = size = 0
+    for number, pattern in enumerate(patterns):
+        is_full = size + len(pattern.text) > FILTER_CHARACTERS or number - first >= FILTER_PATTERNS
+        if is_full and number > first:
+            yield _Many(patterns[first:number])
             first, size = number, 0
-        size += len(source)
-    found.append(_Many(sources[first:], first))
-    return found
+        size += len(pattern.text)
+    yield _Many(patterns[first:])

@@ -75,6 +75,7 @@ class Profile:
         metadata=_about("keys of the root; any other one refuses the file")
     )
     fault: Fault = field(metadata=_about("what one wrong field or type costs upstream"))
+    reviews: bool = field(metadata=_about("a person has to review each handler, by its hash"))
     own_texts: bool = field(metadata=_about("its own warnings are known word for word"))
     reports_unknown_events: bool = field(metadata=_about("says that an event is unknown"))
     max_file_bytes: int = field(metadata=_about("largest file, bytes"))
@@ -188,6 +189,7 @@ CODEX: Final = Profile(
     title="Codex, its program",
     root_keys=frozenset({"description", "hooks"}),
     fault="file",
+    reviews=True,
     own_texts=True,
     reports_unknown_events=False,
     max_file_bytes=OWN_FILE_BYTES,
@@ -285,6 +287,7 @@ BITFUN: Final = replace(
     name="bitfun",
     title="BitFun, its page",
     fault="handler",
+    reviews=False,
     own_texts=False,
     upstream_runs=frozenset({"command"}),
     handler_keys=MappingProxyType(
@@ -331,6 +334,7 @@ CLAUDE: Final = Profile(
     title="Claude Code, its reference",
     root_keys=None,
     fault="file",
+    reviews=False,
     own_texts=False,
     reports_unknown_events=False,
     max_file_bytes=OWN_FILE_BYTES,

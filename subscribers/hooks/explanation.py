@@ -23,7 +23,7 @@ STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 BROKEN: Final[tuple[Status, ...]] = ("dead", "refused")
 """What makes a check fail."""
 
-Runtime: TypeAlias = Literal["shell", "wasm", "python", "transform"]
+Runtime: TypeAlias = Literal["shell", "wasm", "python", "transform", "http"]
 RUNTIMES: Final[tuple[Runtime, ...]] = get_args(Runtime)
 
 TimeoutFrom: TypeAlias = Literal["default", "file", "own"]
