@@ -84,6 +84,10 @@ class Refused(NamedTuple):
 
 Reference: TypeAlias = Copied | External | Refused | None
 
+_ENTERED: Final = Refused(
+    "dynamic_path", "it enters the hooks folder, so what runs there depends on the place"
+)
+
 
 @dataclass(slots=True)
 class Context:
@@ -104,10 +108,10 @@ def refer(word: Word, around: Surroundings, context: Context) -> Reference:
     path, unknown = _expanded(parts, around)
     raw = "".join(part.text for part in word.parts)
     is_marked = bool(_MARKED.search(raw)) or any(_within(path, folder.path) for folder in around.folders)
-    if context.expects_folder:
+    if context.expects_folder and word.role == "argument" and not path.startswith("--"):
         context.expects_folder = False
         context.moved = context.moved or unknown is not None or path not in (around.base, around.toplevel)
-        return _folder_entered(path, is_marked)
+        return _ENTERED if is_marked else None
     if unknown is not None:
         is_bracket = word.role == "program" and unknown.kind == "pattern"  # `[ -f x ]`, `{ a; }`
         return _unknown(unknown) if is_marked or (is_operand and not is_bracket) else None
@@ -149,13 +153,6 @@ def _follow(word: Word, context: Context) -> bool:
     context.has_operand = True
     is_script = _INTERPRETERS.fullmatch(context.program) is not None
     return is_script and not _CODE_OPTIONS & set(context.options)
-
-
-def _folder_entered(path: str, is_marked: bool) -> Reference:
-    """What ``cd`` leads to."""
-    if is_marked:
-        return Refused("dynamic_path", "it enters the hooks folder, so what runs there depends on the place")
-    return External(path, path) if path.startswith("/") else None
 
 
 def _without_prefix(parts: tuple[Part, ...]) -> tuple[str, tuple[Part, ...]]:

@@ -208,13 +208,14 @@ class _Reader:
         if name is not None:
             self.at = name.end()
             return Part("variable", name[0])
-        if _SPECIAL.match(text, start + 1) or (following in ("'", '"') and following and not in_quotes):
+        if following == "'" and not in_quotes:  # bash: escapes that sh has not
+            self.at = _after_quoted(text, start + 2)
+            return Part("expansion", text[start : self.at])
+        if _SPECIAL.match(text, start + 1):
             self.at = start + 2
-            if following == "'":  # bash: escapes that sh has not
-                self.at = _after_quoted(text, start + 2)
             return Part("expansion", text[start : self.at])
         self.at += 1
-        return Part("text", "$")
+        return Part("text", "" if following == '"' and not in_quotes else "$")  # bash: a text to translate
 
 
 def _joined(parts: list[Part]) -> tuple[Part, ...]:

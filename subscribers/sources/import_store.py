@@ -309,7 +309,9 @@ class ImportStore:
             raise StoreUnusable(f"what was written is not what was to be: {wrong}")
         target = self.snapshot_folder(record.id, record.snapshot)
         parent = os.path.dirname(target)
-        os.makedirs(parent, 0o700, exist_ok=True)
+        for path in (os.path.dirname(parent), parent):  # each closed to others, whatever the umask
+            with suppress(FileExistsError):
+                os.mkdir(path, 0o700)
         if os.path.lexists(target):
             aside = f"{staging}-damaged"
             _remove_tree(aside)
