@@ -10,8 +10,6 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-import platformdirs
-
 from broker.client import aio
 
 from ..dialects.codex_profiles import PROFILES
@@ -19,15 +17,11 @@ from ..http.access import Gate
 from ..http.agent_hooks import BODY_BYTES, PREFIX, AgentHooks
 from ..http.guard import Entrance
 from ..http.token_file import find_hook_token
+from ..sources.attach_files import state_directory
 from .agent_relay import SOURCE, Relay
 
 ADDRESS_NAME: Final = "http-address"
 """The file in the runtime directory that says where the API is served."""
-
-
-def state_directory() -> str:
-    """Where the token of agents' HTTP hooks is kept: it outlives a bus, as agents' settings do."""
-    return platformdirs.user_state_dir("prxbus", appauthor=False)
 
 
 class AgentHttp:

@@ -78,7 +78,7 @@ def test_an_answer_is_empty_or_json_and_always_a_success(answer: bytes, dialect:
 
 @pytest.mark.parametrize("closed,body", [("", b""), ("?closed=1", None), ("?closed=0", b"")])
 def test_a_defect_is_answered_as_the_address_wants_it(closed: str, body: bytes | None) -> None:
-    """No plain text [G4], no list [G5], no other status [G6]: empty, or a block where that is wanted [G11]."""
+    """No plain text [G4], list [G5] or other status [G6]: empty, or a block where that is wanted [G11]."""
     with serving(Answers(KeyError("defect"))) as client:
         told = client.post(f"/hooks/claude{closed}", content=PAYLOAD)
     assert told.status_code == 200
