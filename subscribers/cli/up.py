@@ -27,12 +27,14 @@ from broker.version import __version__
 
 from ..runner.supervisor import Program, StartFailed, Supervisor
 from .agents_program import agents_program
+from .codex_program import codex_program, has_hooks, of_family
 from .librefang_arguments import librefang_arguments, librefang_home, of_home
 from .python_program import named_path, of_handlers, python_program
 from .transform_program import of_transforms, transform_program
 from .wasm_program import missing_extra, wasm_program
 
 if TYPE_CHECKING:
+    from ..config.hook_files import HookFile
     from ..config.schema import Settings
     from ..config.transforms import Transform
 
@@ -54,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="call the Python handlers in this file or folder (repeatable)",
     )
     parser.add_argument(
+        "--bitfun",
+        action="store_true",
+        default=None,
+        help="run also the hooks at BitFun's own places, as its app.json says",
+    )
+    parser.add_argument(
         "--http", type=whole(0), metavar="PORT", help="port of the HTTP API (default 16831; 0: any free one)"
     )
     parser.add_argument("--no-http", action="store_true", help="do without the HTTP API")
@@ -73,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
         "log.level": options.log_level,
         "handlers.path": named_path(options.handlers),
         "librefang.home": options.librefang_home,
+        "hooks.bitfun": options.bitfun,
         "http.port": options.http,
         "http.enabled": False if options.no_http else None,
     }
@@ -85,7 +94,9 @@ def run(options: argparse.Namespace) -> int:
     directory = runtime_directory(settings.bus.runtime_dir)
     configure(settings.log.level)
     home = librefang_home(settings, os.environ)
-    if workspace is None and home is None and settings.handlers.path is None:
+    hook_files = configured.hook_files
+    is_idle = workspace is None and home is None and settings.handlers.path is None
+    if is_idle and not has_hooks(settings, workspace, hook_files, os.environ):
         print(
             f"prxbus up: no workspace named, so no hooks run; name one with --workspace {_here()}",
             file=sys.stderr,
@@ -99,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
         _publish_startup(directory)
 
     try:
-        running = programs(settings, directory, workspace, home, configured.transforms)
+        running = programs(settings, directory, workspace, home, configured.transforms, hook_files)
         Supervisor(running, ready, environ).run()
     except StartFailed as failure:
         told = str(failure)
@@ -138,10 +149,12 @@ def programs(
     workspace: str | None,
     home: str | None = None,
     transforms: Sequence[Transform] = (),
+    hook_files: Sequence[HookFile] = (),
 ) -> list[Program]:
     """The processes of a bus: the broker, those for hooks and plugins, and the HTTP API.
 
-    ``home``: the LibreFang home whose hooks run, or None. ``transforms``: the configured ones.
+    ``home``: the LibreFang home whose hooks run, or None. ``transforms`` and ``hook_files``: the configured
+    ones.
     """
     python = (sys.executable, "-P", "-m")
     level = ("--log-level", settings.log.level)
@@ -164,13 +177,14 @@ def programs(
         *("--sandbox-memory-bytes", str(hooks.sandbox_memory_bytes)),
         *("--sandbox-file-bytes", str(hooks.sandbox_file_bytes)),
     )
-    if workspace is not None or home is not None:
+    prx = workspace if hooks.enabled else None
+    if prx is not None or home is not None:
         found.append(
             Program(
                 "shell",
                 (
                     *(*python, "subscribers.runner.shell_service", "--lifeline", "--runtime-dir", directory),
-                    *(() if workspace is None else ("--workspace", workspace)),
+                    *(() if prx is None else ("--workspace", prx)),
                     *librefang_arguments(settings, home),
                     *("--runs", str(hooks.runs), "--runs-per-hook", str(hooks.runs_per_hook)),
                     *("--queue", str(hooks.queue), "--drain-seconds", str(hooks.drain_seconds)),
@@ -187,6 +201,7 @@ def programs(
     found += [] if handlers is None else [handlers]
     transform = transform_program(settings, directory, workspace, transforms, sandbox)
     found += [] if transform is None else [transform]
+    found.append(codex_program(settings, directory, workspace, hook_files, sandbox, os.environ))
     agents = agents_program(settings, directory)
     found += [] if agents is None else [agents]
     if settings.http.enabled:
@@ -221,6 +236,7 @@ def _ready_line(
         name: said["python"][name] for name in ("handlers", "refused") if name in said.get("python", {})
     }
     transform = said.get("transform", {}).get("transforms")
+    codex = said.get("codex", {})
     http = {name: value for name, value in said.get("http", {}).items() if name.startswith("http")}
     if json:
         line = {
@@ -234,6 +250,7 @@ def _ready_line(
             **plugins,
             **({} if not python else {"handlers": python["handlers"], "handlers_refused": python["refused"]}),
             **({} if transform is None else {"transforms": transform}),
+            "codex": {"handlers": codex.get("handlers", 0)},
             **sandbox,
             **http,
         }
@@ -249,6 +266,7 @@ def _ready_line(
         of += of_handlers(**python)
     if transform is not None:
         of += of_transforms(transform)
+    of += of_family(codex)
     if sandbox:
         refusal = sandbox["refusal"]
         of += f", in {sandbox['sandbox']}" if refusal is None else f"; no hooks run: {refusal}"

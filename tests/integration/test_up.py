@@ -91,7 +91,7 @@ def test_the_main_job_with_three_commands(runtime_dir: Path, tmp_path: Path) -> 
     where = {"PRXBUS_RUNTIME_DIR": str(runtime_dir)}
     with up(runtime_dir, "--workspace", str(tmp_path)) as (_, said):
         assert (said["ready"], said["hooks"], said["workspace"]) == (True, 1, str(tmp_path))
-        assert said["processes"].keys() == {"broker", "shell"}
+        assert said["processes"].keys() == {"broker", "codex", "shell"}
         tap = subprocess.Popen(
             [PRXBUS, "tap", "prx.lifecycle.*", "prx.hooks.run", "--json", "--count", "2", "--timeout", "40"],
             stdout=subprocess.PIPE,
