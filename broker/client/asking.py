@@ -91,7 +91,7 @@ class Asking:
             )
             rows = self._answers_to(question, lane, deadline)
         finally:
-            self._flush_copy()
+            self._leave_copy()
             self._asker.put(lane)
             self.settle(question)
         return question.decide(read_heard(rows, self.load), revalidate)
@@ -184,6 +184,11 @@ class Asking:
         """Send the copy of an ask, if it has not left with something else."""
         with self._lock:
             self._outlet.flush()
+
+    def _leave_copy(self) -> None:
+        """The ask is over: its copy leaves soon, together with those of asks that follow at once."""
+        with self._lock:
+            self._outlet.leave(time_ns())
 
     def _store(self, body: bytes) -> Claim:
         claim = self._spool.store(new_publisher().hex(), body)

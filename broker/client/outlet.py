@@ -19,7 +19,7 @@ import zmq
 from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.errors import QueueFull
 from ..protocol.events import Names, event_frame, payload_header
-from .core.batching import ALONE, FIRST, GATHERED, TURN, Batch, Gathering
+from .core.batching import ALONE, COPY_AGE_NS, FIRST, GATHERED, TURN, Batch, Gathering
 from .core.numbering import Numbering, Stream
 from .flusher import LOOK_SECONDS, Flusher
 from .options import ROOM_SECONDS, OnFull
@@ -122,6 +122,15 @@ class Outlet:
         if verdict == FIRST and tail:
             self._look_after_tail()
         return verdict in (FIRST, GATHERED)
+
+    def leave(self, now_ns: int) -> None:
+        """Have what is gathered sent soon: by whoever looks after the tail, or now if it has waited."""
+        batch = self.gathering.batch
+        if batch is not None and batch.count:
+            if 0 <= now_ns - batch.begun_ns <= COPY_AGE_NS:
+                self._look_after_tail()
+            else:
+                self.flush()
 
     def flush(self) -> bool:
         """Send what is gathered; false when there is no room for it, or the broker drains."""

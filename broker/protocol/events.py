@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import struct
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -229,6 +230,7 @@ def split_key(frame: bytes) -> tuple[Key, int]:
     return Key(depth, frame[1:end]), end + 1
 
 
+@lru_cache(1_024)
 def topic_of(name: bytes) -> str:
     """The topic that a key's name is; raises :class:`DecodeError`."""
     text = name.decode("ascii", "replace")
@@ -263,12 +265,18 @@ def event_of(topic: str, depth: int, fields: Any) -> Event:
     if len(fields) != 8:
         raise DecodeError("envelope", f"the envelope has {len(fields)} fields, not 8")
     _, publisher, sequence, time_ns, session_id, source, cause, payload = fields
-    _require(type(publisher) is bytes and len(publisher) == PUBLISHER_BYTES, "publisher", publisher)
-    _require(type(sequence) is int and 1 <= sequence <= MAX_SEQUENCE, "sequence", sequence)
-    _require(type(time_ns) is int and 0 <= time_ns <= MAX_TIME, "time", time_ns)
-    _require(session_id is None or is_text(session_id, SESSION_ID_BYTES), "session id", session_id)
-    _require(is_text(source, SOURCE_BYTES), "source", source)
-    _require(cause is None or is_text(cause, CAUSE_BYTES), "cause", cause)
+    if type(publisher) is not bytes or len(publisher) != PUBLISHER_BYTES:
+        raise _malformed("publisher", publisher)
+    if type(sequence) is not int or not 1 <= sequence <= MAX_SEQUENCE:
+        raise _malformed("sequence", sequence)
+    if type(time_ns) is not int or not 0 <= time_ns <= MAX_TIME:
+        raise _malformed("time", time_ns)
+    if session_id is not None and not is_text(session_id, SESSION_ID_BYTES):
+        raise _malformed("session id", session_id)
+    if not is_text(source, SOURCE_BYTES):
+        raise _malformed("source", source)
+    if cause is not None and not is_text(cause, CAUSE_BYTES):
+        raise _malformed("cause", cause)
     content = check_payload(payload)
     return Event(topic, depth, publisher, sequence, time_ns, session_id, source, cause, content)
 
@@ -276,14 +284,20 @@ def event_of(topic: str, depth: int, fields: Any) -> Event:
 def check_payload(payload: Any) -> bytes | Claim:
     """A payload field as bytes or as a claim; raises :class:`DecodeError`."""
     if type(payload) is bytes:
-        _require(len(payload) <= PAYLOAD_BYTES, "payload", payload)
+        if len(payload) > PAYLOAD_BYTES:
+            raise _malformed("payload", payload)
         return payload
-    _require(type(payload) is list and len(payload) == 4, "payload", payload)
+    if type(payload) is not list or len(payload) != 4:
+        raise _malformed("payload", payload)
     size, digest, reference, head = payload
-    _require(type(size) is int and 0 <= size <= CLAIM_BYTES, "claim size", size)
-    _require(type(digest) is bytes and len(digest) == 32, "claim digest", digest)
-    _require(is_reference(reference), "claim reference", reference)
-    _require(type(head) is bytes and len(head) <= CLAIM_HEAD_BYTES, "claim head", head)
+    if type(size) is not int or not 0 <= size <= CLAIM_BYTES:
+        raise _malformed("claim size", size)
+    if type(digest) is not bytes or len(digest) != 32:
+        raise _malformed("claim digest", digest)
+    if not is_reference(reference):
+        raise _malformed("claim reference", reference)
+    if type(head) is not bytes or len(head) > CLAIM_HEAD_BYTES:
+        raise _malformed("claim head", head)
     return Claim(size, digest, reference, head)
 
 
@@ -291,6 +305,8 @@ def is_text(value: object, limit: int) -> bool:
     """Whether ``value`` is a string of at most ``limit`` bytes in UTF-8."""
     if type(value) is not str or len(value) > limit:
         return False
+    if value.isascii():
+        return True
     try:
         return len(value.encode()) <= limit
     except UnicodeEncodeError:
@@ -307,6 +323,5 @@ def publisher_started(publisher: bytes) -> int:
     return int.from_bytes(publisher[:8], "big")
 
 
-def _require(condition: bool, name: str, value: object) -> None:
-    if not condition:
-        raise DecodeError("envelope", f"{name} is {shown(value, 120)}")
+def _malformed(name: str, value: object) -> DecodeError:
+    return DecodeError("envelope", f"{name} is {shown(value, 120)}")

@@ -12,7 +12,7 @@ import errno
 import os
 import select
 import socket
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Final
 
 from ..logs import get_logger
@@ -27,9 +27,6 @@ CHUNK: Final = 262_144
 """Bytes that are read from one lane before the next gets its turn."""
 
 BACKLOG: Final = 512
-AT_ONCE: Final = 64
-"""Lanes that are served before everything else gets its turn."""
-
 _SENDING: Final = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 log = get_logger("broker.lanes")
@@ -39,23 +36,19 @@ Heard = tuple[bytes, bytes | None]
 
 
 class Lanes:
-    """The lanes of one broker, at most ``limit`` at once. ``descriptor`` is readable when something came."""
+    """The lanes of one broker, at most ``limit`` at once; ``epoll`` tells when something came."""
 
-    def __init__(self, path: str, limit: int) -> None:
+    def __init__(self, path: str, limit: int, epoll: select.epoll) -> None:
         self._path = path
         self._limit = limit
-        self._epoll = select.epoll()
+        self._epoll = epoll
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        self._listening = -1
         self._spare = _spare()
         self._connections: dict[int, _Connection] = {}
         self._named: dict[bytes, _Connection] = {}
         self._of: dict[bytes, set[bytes]] = {}  # a peer's lanes by its key
         self._full: dict[_Connection, None] = {}  # with something to send
-
-    @property
-    def descriptor(self) -> int:
-        """For a poller."""
-        return self._epoll.fileno()
 
     def __contains__(self, lane: bytes) -> bool:
         return lane in self._named
@@ -64,15 +57,17 @@ class Lanes:
         """Take connections from now on; raises OSError."""
         self._listener.bind(self._path)
         self._listener.listen(BACKLOG)
+        self._listening = self._listener.fileno()
         self._epoll.register(self._listener, select.EPOLLIN)
 
-    def take(self) -> list[Heard]:
-        """What has come, a piece of each lane that has something."""
+    def take(self, ready: Mapping[int, int]) -> list[Heard]:
+        """What has come, a piece of each lane that is among the descriptors ``ready`` with their events."""
         found: list[Heard] = []
-        for descriptor, events in self._epoll.poll(0, AT_ONCE):
+        for descriptor, events in ready.items():
             connection = self._connections.get(descriptor)
             if connection is None:
-                self._accept()
+                if descriptor == self._listening:
+                    self._accept()
                 continue
             if events & select.EPOLLOUT:
                 connection.blocked = False
@@ -108,7 +103,6 @@ class Lanes:
         for connection in list(self._connections.values()):
             self._end(connection)
         self._listener.close()
-        self._epoll.close()
         if self._spare >= 0:
             os.close(self._spare)
 
@@ -121,10 +115,9 @@ class Lanes:
             except BlockingIOError:
                 return
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE) and self._spare >= 0:
-                    self._turn_away()
+                if error.errno in (errno.EMFILE, errno.ENFILE) and self._turn_away():
                     continue
-                return  # a connection that has ended already, or nothing can be done: who waits tries again
+                return  # a connection that has ended already, or nobody waits: who does tries again
             if len(self._connections) >= self._limit:
                 log.warning("a lane was refused", lanes=len(self._connections), limit=self._limit)
                 made.close()
@@ -133,13 +126,22 @@ class Lanes:
             self._connections[made.fileno()] = _Connection(made)
             self._epoll.register(made, select.EPOLLIN)
 
-    def _turn_away(self) -> None:
-        """Without a descriptor left, a connection would wait for ever and keep us awake: end it."""
-        log.warning("a lane was refused: no descriptor is left", lanes=len(self._connections))
+    def _turn_away(self) -> bool:
+        """Without a descriptor left, a connection would wait for ever and keep us awake: end it.
+
+        The kernel says that no descriptor is left before it looks whether anybody waits.
+        """
+        if self._spare < 0:
+            return False
         os.close(self._spare)
-        with suppress(OSError):
+        try:
             self._listener.accept()[0].close()
-        self._spare = _spare()
+        except OSError:
+            return False
+        finally:
+            self._spare = _spare()
+        log.warning("a lane was refused: no descriptor is left", lanes=len(self._connections))
+        return True
 
     def _read(self, connection: _Connection, found: list[Heard]) -> None:
         try:

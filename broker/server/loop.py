@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import zmq
@@ -66,7 +66,8 @@ class ControlLoop:
     """Runs one broker from the moment its lock is held.
 
     ``signals`` is a descriptor from which the numbers of signals can be read (a wake-up descriptor).
-    ``inspect`` is called at each tick; it returns why the broker cannot go on, or None.
+    ``inspect`` is called at each tick; it returns why the broker cannot go on, or None. ``lanes`` is how many
+    there may be at once.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class ControlLoop:
         stopping: frozenset[int],
         inspect: Callable[[], str | None],
         closed: ClosedDeciders,
-        lanes: Lanes,
+        lanes: int,
     ) -> None:
         self._endpoints = endpoints
         self._plane = plane
@@ -96,14 +97,14 @@ class ControlLoop:
         self._router = control_socket(context)
         self._receive = super(zmq.Socket, self._router).recv
         self._transmit = super(zmq.Socket, self._router).send
-        self._lanes = lanes
         self._readiness = Readiness()
+        self._lanes = Lanes(endpoints.lanes.removeprefix("ipc://"), lanes, self._readiness.epoll)
         self._next_tick = 0.0
         self.stop_requests = 0
         self._steering = self._readiness.add(data.steering)
         self._publisher = self._readiness.add(self._client.publisher)
         self._canaries = self._readiness.add(self._client.canaries)
-        for descriptor in (lanes.descriptor, data.descriptor, watch.descriptor, signals):
+        for descriptor in (data.descriptor, watch.descriptor, signals):
             self._readiness.add(descriptor)
         self._messages = -1  # the control socket's descriptor, once it is open
         self._busy = False  # more messages came while one was handled
@@ -131,10 +132,13 @@ class ControlLoop:
     def run(self) -> None:
         """Serve until asked to stop. Raises :class:`DataPlaneFailed`."""
         while not self.stop_requests:
-            self._wait(max(0.0, self._next_turn() - time.monotonic()))
+            turn = self._next_turn()
+            self._wait(max(0.0, turn - time.monotonic()))
             now = time.monotonic()
-            self._perform(self._plane.due(now))
             self._write_closed(now)
+            if now < turn:
+                continue
+            self._perform(self._plane.due(now))
             if now >= self._next_tick:
                 self._next_tick = now + TICK_SECONDS
                 self._tick(now)
@@ -157,10 +161,10 @@ class ControlLoop:
 
     def close(self) -> None:
         """Close the sockets; those of the proxy are its own business."""
-        self._readiness.close()
-        self._client.close()
         self._lanes.flush()
         self._lanes.close()
+        self._readiness.close()
+        self._client.close()
         self._router.close()
 
     # -- parts ----------------------------------------------------------------------------
@@ -169,10 +173,7 @@ class ControlLoop:
         """Handle whatever comes within ``seconds``, or at once what is there."""
         self._lanes.flush()
         ready = self._readiness.wait(seconds)
-        if self._lanes.descriptor in ready:
-            self._take_lanes()
-            if len(ready) == 1:
-                return
+        self._take_lanes(ready)
         if self._messages in ready:
             self._take_messages()
         else:
@@ -236,16 +237,17 @@ class ControlLoop:
                 self.stop_requests += 1
         log.info("signal", stopping=self.stop_requests > 0, **self._plane.summary())
 
-    def _take_lanes(self) -> None:
-        """Handle a piece of every lane that has something."""
-        for number, (lane, data) in enumerate(self._lanes.take(), 1):
-            now = time.monotonic()
+    def _take_lanes(self, ready: Mapping[int, int]) -> None:
+        """Handle a piece of every lane that is ready, and send what waits for lanes."""
+        now = time.monotonic()
+        for number, (lane, data) in enumerate(self._lanes.take(ready), 1):
             if data is None:
                 self._perform(self._plane.gone(lane, now, "disconnected"))
             else:
                 self._perform(self._plane.handle(lane, data, now))
             if not number % TOGETHER:
                 self._lanes.flush()
+        self._lanes.flush()
 
     def _take_messages(self) -> None:
         """Handle what is there: one message, or many while they keep coming."""

@@ -19,20 +19,23 @@ _READABLE: Final = int(zmq.POLLIN)
 
 
 class Readiness:
-    """What to wait for. Sockets and descriptors are known by their descriptors."""
+    """What to wait for. Sockets and descriptors are known by their descriptors.
+
+    ``epoll`` is what is waited on: who has many descriptors that come and go may enter them there.
+    """
 
     def __init__(self) -> None:
-        self._epoll = select.epoll()
+        self.epoll = select.epoll()
         self._sockets: dict[int, Callable[[int], Any]] = {}
         self._used: set[int] = set()
 
     def add(self, source: zmq.Socket[bytes] | int) -> int:
         """Wait for ``source`` too; its descriptor."""
         if isinstance(source, int):
-            self._epoll.register(source, select.EPOLLIN)
+            self.epoll.register(source, select.EPOLLIN)
             return source
         descriptor = int(source.fd)
-        self._epoll.register(descriptor, select.EPOLLIN)
+        self.epoll.register(descriptor, select.EPOLLIN)
         self._sockets[descriptor] = super(zmq.Socket, source).get
         self._used.add(descriptor)
         return descriptor
@@ -41,16 +44,16 @@ class Readiness:
         """The socket with this descriptor was read from or sent on."""
         self._used.add(descriptor)
 
-    def wait(self, seconds: float) -> set[int]:
-        """The descriptors of what can be read, within ``seconds``; none when nothing can."""
-        ready = {each for each in self._used if self._sockets[each](_EVENTS) & _READABLE}
+    def wait(self, seconds: float) -> dict[int, int]:
+        """The descriptors of what is ready within ``seconds`` with their events (``select.EPOLLIN``...)."""
+        ready = {each: _READABLE for each in self._used if self._sockets[each](_EVENTS) & _READABLE}
         self._used.clear()
-        for descriptor, _ in self._epoll.poll(0 if ready else seconds):
-            events = self._sockets.get(descriptor)
-            if events is None or events(_EVENTS) & _READABLE:
-                ready.add(descriptor)
+        for descriptor, events in self.epoll.poll(0 if ready else seconds):
+            look = self._sockets.get(descriptor)
+            if look is None or look(_EVENTS) & _READABLE:
+                ready[descriptor] = events
         return ready
 
     def close(self) -> None:
         """Wait no longer; what was waited for is the callers'."""
-        self._epoll.close()
+        self.epoll.close()

@@ -26,7 +26,6 @@ from .closed import ClosedDeciders
 from .dataplane import SETTLE_SECONDS, DataPlane
 from .descriptors import FEW_DESCRIPTORS, clients_for, raise_descriptor_limit
 from .inspection import Inspection
-from .lanes import Lanes
 from .lock import DirectoryLock, remove_stale_sockets
 from .loop import ControlLoop, DataPlaneFailed
 from .processes import ProcessWatch
@@ -117,8 +116,7 @@ def _serve(
         watch = stack.enter_context(ProcessWatch(descriptors))
         closed = ClosedDeciders(settings.runtime_dir)
         plane.asks.miss(closed.read())
-        lanes = Lanes(addresses.lanes.removeprefix("ipc://"), clients)
-        loop = ControlLoop(context, addresses, plane, data, watch, wakeup, STOPPING, inspect, closed, lanes)
+        loop = ControlLoop(context, addresses, plane, data, watch, wakeup, STOPPING, inspect, closed, clients)
         stack.callback(loop.close)
         stack.callback(signal.alarm, END_SECONDS)
         data.start(SETTLE_SECONDS if lock.used_before else 0.0)

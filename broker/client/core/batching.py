@@ -31,6 +31,9 @@ DEEP: Final = ALONE_EVENTS + 4
 AGE_NS: Final = 1_000_000
 """A frame that old is sent with the next event, full or not."""
 
+COPY_AGE_NS: Final = 5_000_000
+"""A frame that old takes no further copy of an ask. Nobody waits for a copy: longer than for other events."""
+
 QUIET_NS: Final = 300_000
 """After so long without an event the burst is over, and what is gathered is to be sent."""
 
@@ -181,7 +184,7 @@ class Gathering:
             or depth != batch.depth
             or batch.used + size + names.cost > GATHERED_BYTES
             or batch.count >= GATHERED_EVENTS
-            or not -AGE_NS <= now_ns - batch.begun_ns <= AGE_NS
+            or not -AGE_NS <= now_ns - batch.begun_ns <= COPY_AGE_NS
         ):
             return TURN
         self._last_ns = now_ns

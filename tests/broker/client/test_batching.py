@@ -325,7 +325,7 @@ def test_an_event_that_may_wait_joins_what_is_there() -> None:
     assert (stream.sequence, stream.first_time) == (2, 1)
     assert gathering.join(stream, 1, NAMES, b"{}", 2, 3) == TURN
     assert gathering.join(numbering.open("prx.other.b", 0), 0, NAMES, b"{}", 2, 3) == TURN
-    assert gathering.join(stream, 0, NAMES, b"{}", 2, 2 * batching.AGE_NS) == TURN
+    assert gathering.join(stream, 0, NAMES, b"{}", 2, 2 * batching.COPY_AGE_NS) == TURN
     assert [event.sequence for event in decode_batch(frame_of(gathering))] == [1, 2]
 
 

@@ -15,7 +15,7 @@ from broker.control.peers import Peer
 from broker.protocol import limits
 from broker.protocol.batches import decode_batch, encode_batch
 from broker.protocol.beacons import Beacon, decode_beacon, encode_beacons
-from broker.protocol.control import DECIDER_LANE, FIELDS, KEY_BYTES, decode_message
+from broker.protocol.control import DECIDER_LANE, FIELDS, KEY_BYTES, decode_message, encode_message
 from broker.protocol.decisions import FAILURES, SILENCES, VERDICTS, Answer
 from broker.protocol.events import (
     PUBLISHER_BYTES,
@@ -25,6 +25,7 @@ from broker.protocol.events import (
     encode_event,
     publisher_started,
 )
+from broker.protocol.framing import Splitter, framed
 from broker.protocol.topics import (
     BATCH_MARK,
     BEACON_PREFIX,
@@ -107,6 +108,13 @@ def test_the_beacon_is_what_the_code_writes() -> None:
     """The annotated beacon is the encoder's output, byte for byte."""
     beacon = Beacon(PUBLISHER, "my-agent/1.0", False, {"prx.lifecycle.tool_call": (BEGAN + 1_500_000_000, 1)})
     assert [example("beacon")] == list(encode_beacons(beacon))
+
+
+def test_the_lane_is_what_the_code_reads() -> None:
+    """The annotated stream is the framing of a name and a message, byte for byte."""
+    name, message = Splitter().feed(example("lane"))
+    assert (len(name), name[:1], message) == (KEY_BYTES + 3, b"\1", encode_message("cancel", 7))
+    assert framed([name, message]) == example("lane")
 
 
 def control_examples() -> list[list[Any]]:
@@ -194,8 +202,8 @@ def test_the_copy_of_a_tool_s_result_is_the_code_s() -> None:
 
 
 def test_the_lanes_are_the_code_s() -> None:
-    """Routing ids that mean something stand in the document as in the code, and so does an ask's room."""
-    rows = [row[0] for row in table("Routing id")]
+    """Names that mean something stand in the document as in the code, and so does an ask's room."""
+    rows = [row[0] for row in table("Name")]
     assert rows == [f"{KEY_BYTES} bytes", f"those and `{DECIDER_LANE.hex()}`", "those and anything else"]
     assert f"at most {HEARD_BYTES:,} bytes" in DOCUMENT
 
@@ -219,7 +227,7 @@ def test_the_table_of_control_messages_is_the_code_s() -> None:
         )
 
     assert [(row[0], row[3]) for row in table("Kind")] == [(f"`{kind}`", cell(kind)) for kind in FIELDS]
-    assert {row[1] for row in table("Kind")} == {"client", "broker", "either"}
+    assert {row[1] for row in table("Kind")} == {"client", "broker"}
 
 
 def test_the_table_of_limits_is_the_code_s() -> None:
