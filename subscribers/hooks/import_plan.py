@@ -323,7 +323,7 @@ def _hooks(handlers: Sequence[DraftHandler], folder: str) -> bytes:
             groups.append({**matcher, "hooks": []})
             last = (handler.event, handler.group)
         groups[-1]["hooks"].append(_written(handler, folder))
-    return json.dumps({"hooks": events}, indent=2, ensure_ascii=False).encode() + b"\n"
+    return json.dumps({"hooks": events}, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"
 
 
 def _written(handler: DraftHandler, folder: str) -> dict[str, Any]:
