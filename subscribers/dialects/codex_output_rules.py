@@ -157,7 +157,12 @@ CODEX_OUTPUTS: Final[Mapping[str, OutputRule]] = MappingProxyType(
         ),
     }
 )
-"""The events of Codex and BitFun: sections 4.1 to 4.5 of the contract."""
+"""The events of Codex: sections 4.1 to 4.5 of the contract."""
+
+BITFUN_OUTPUTS: Final[Mapping[str, OutputRule]] = MappingProxyType(
+    {name: rule for name, rule in CODEX_OUTPUTS.items() if name != "Interrupt"}
+)
+"""The same events but one."""
 
 _CLAUDE: Final = OutputRule(
     "",

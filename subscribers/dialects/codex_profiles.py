@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from .codex_output_rules import CLAUDE_OUTPUTS, CODEX_OUTPUTS, OutputRule
+from .codex_output_rules import BITFUN_OUTPUTS, CLAUDE_OUTPUTS, CODEX_OUTPUTS, OutputRule
 
 MatcherRule: TypeAlias = Literal["search", "anchored", "list"]
 """``search``: letters, digits, ``_`` and ``|`` are exact names, anything else is searched for.
@@ -301,6 +301,7 @@ BITFUN: Final = replace(
     tool_aliases=_NONE,
     shell=("sh", "-c"),
     scrubbed=(),
+    outputs=BITFUN_OUTPUTS,
     plain_fails=_STOPS,
     continue_false=MappingProxyType(
         {

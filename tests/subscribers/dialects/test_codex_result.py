@@ -292,7 +292,7 @@ def test_bitfun_blocks_where_its_page_says_that_continue_works(event: str) -> No
 
 @pytest.mark.parametrize(
     "event",
-    [event for event in BITFUN.outputs if event not in ("PreToolUse", "UserPromptSubmit", "Interrupt")],
+    [event for event in BITFUN.outputs if event not in ("PreToolUse", "UserPromptSubmit")],
 )
 def test_bitfun_ignores_it_elsewhere(event: str) -> None:
     """Its page refers to the block."""
