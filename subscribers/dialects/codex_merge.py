@@ -114,10 +114,10 @@ def answers(
             reason = effects.stop_reason if first_stop else merged.stop_reason
             first_stop = True
             answer = answer._replace(stop=True, stop_reason=reason)
-            if prevents:
-                answer = answer._replace(verdict="deny", reason=reason)
         if effects.verdict != "none" and not (merged.stop and _goes_on(event, profile)):
             answer = answer._replace(verdict=effects.verdict, reason=effects.reason)
+        if effects.stop and prevents and answer.verdict != "deny":
+            answer = answer._replace(verdict="deny", reason=answer.stop_reason)
         if not joined and _speaks(run, merged):
             joined = True
             text = merged.continuation or merged.feedback
