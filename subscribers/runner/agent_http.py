@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from broker.client import aio
@@ -63,6 +64,12 @@ def write_address(runtime_dir: str, address: str) -> None:
         os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "w"
     ) as file:
         file.write(address + "\n")
+
+
+def remove_address(runtime_dir: str) -> None:
+    """The API is served no more."""
+    with suppress(OSError):
+        os.unlink(os.path.join(runtime_dir, ADDRESS_NAME))
 
 
 def read_address(runtime_dir: str) -> str | None:

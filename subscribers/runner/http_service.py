@@ -45,7 +45,7 @@ from ..runtimes.sandbox import Limits
 from ..sources.hook_store import FileRefused, HookStore, StoreBusy, StoreUnusable
 from ..sources.watch import FileWatcher
 from . import service
-from .agent_http import AgentHttp, write_address
+from .agent_http import AgentHttp, remove_address, write_address
 from .service import BUS_SECONDS
 from .trial import TrialRunner
 
@@ -174,6 +174,7 @@ class HttpService:
 
     def _say_ready(self) -> None:
         write_address(self._directory, self._address)
+        self._resources.callback(remove_address, self._directory)
         line = {
             "ready": True,
             "name": NAME,
