@@ -32,6 +32,7 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "http": ("url",),
     "mcp_tool": ("server", "tool"),
 }
+_I64: Final = 2**63 - 1
 _SCHEMES: Final = ("http://", "https://")
 
 
@@ -132,10 +133,11 @@ def _fields(value: dict[str, Any], kind: str, slot: Slot, findings: CodexFinding
             reason = "duplicate field `commandWindows`"
             findings.void("wrong_type", (*slot.where, "command_windows"), message, reason, at="key")
         known.setdefault("commandWindows", known["command_windows"])
-    if "input" in known and _holds_null(known["input"]):
+    if "input" in known and not _fits_toml(known["input"]):
         is_sound = False
         reason = "MCP hook input must be representable as TOML"
-        findings.void("wrong_type", (*slot.where, "input"), "input may not hold null", reason)
+        message = "input may hold no null, and no number beyond 64 bits"
+        findings.void("wrong_type", (*slot.where, "input"), message, reason)
     return known if is_sound else None
 
 
@@ -158,13 +160,14 @@ def _say_ignored(name: str, kind: str, slot: Slot, findings: CodexFindings) -> N
         findings.say("ignored_field", where, f"{agent} ignores {quote(name)}", hint, at="key")
 
 
-def _holds_null(value: Any) -> bool:
+def _fits_toml(value: Any) -> bool:
+    """Whether TOML can hold a value: it has no null, and whole numbers of 64 bits with a sign."""
     level = [value]
     while level:
-        if any(item is None for item in level):
-            return True
+        if any(item is None or (isinstance(item, int) and item > _I64) for item in level):
+            return False
         level = [inner for item in level for inner in _inner(item)]
-    return False
+    return True
 
 
 def _inner(value: Any) -> Iterable[Any]:

@@ -26,6 +26,9 @@ _NAMES: Final = re.compile(r"[A-Za-z0-9_|]*", re.ASCII)
 _LISTS: Final = re.compile(r"[A-Za-z0-9_\- ,|]*", re.ASCII)
 _SEPARATORS: Final = re.compile(r"[,|]")
 
+LONGEST: Final = 4_096
+"""Characters of a pattern: comparing costs its length times that of the value."""
+
 COMPILED: Final = 4_096
 """Compiled matchers that are kept, so that a file that is read again costs nothing."""
 CACHED_ANSWERS: Final = 4_096
@@ -115,6 +118,8 @@ def _compiled(text: str, rule: MatcherRule) -> Matcher:
         return Matcher(text, names=frozenset(text.split("|")))
     if rule == "list" and _LISTS.fullmatch(text):
         return Matcher(text, names=_listed(text))
+    if len(text) > LONGEST:
+        return Matcher(text, error=f"it is longer than {LONGEST:,} characters", is_upstreams=True)
     foreign = misread(text, rule)
     if foreign is not None:
         return Matcher(text, error=foreign.reason, is_upstreams=foreign.is_upstreams)

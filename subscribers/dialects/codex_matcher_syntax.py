@@ -25,7 +25,7 @@ class Misread(NamedTuple):
 _WORTH_A_LOOK: Final = re.compile(r"[\\\[({]|[*+?][*+]")
 _TOKEN: Final = re.compile(
     r"\\[pPuUxbB]\{[^}]*\}|\\.|\[:\^?[a-z]+:\]|\[\^?\]?|\]|&&|--|~~"
-    r"|\(\?<?[=!]|\(\?P?<|\(\?[^:)]*|\{\d+(?:,\d*)?\}|\{|[*+?][*+]|.",
+    r"|\(\?<?[=!]|\(\?P?<|\(\?:|\(\?[^:)]*|\{\d+(?:,\d*)?\}|\{|[*+?][*+]|.",
     re.DOTALL,
 )
 """Pieces of a pattern, as far as they are looked at."""
@@ -107,7 +107,7 @@ def _escape(token: str) -> str:
 def _outside(token: str) -> str:
     """The name of a piece that stands in no class."""
     if token[0] == "(" and len(token) > 1:
-        if token[2:3] in ("=", "!", "<", "P"):
+        if token[2:3] in ("=", "!", "<", "P", ":"):
             return token
         flags = token[2:]
         if flags.strip("imsU-") == "" and flags:
