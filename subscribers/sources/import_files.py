@@ -50,11 +50,14 @@ def read_below(folder: str, relative: str, max_bytes: int) -> Contents:
         with _opened(folder, folders) as within:
             _check_no_link(name, within)
             descriptor = os.open(name, _FILE, dir_fd=within)
-            with open(descriptor, "rb") as file:
+            try:
                 mode = os.fstat(descriptor).st_mode
                 if not stat.S_ISREG(mode):
                     raise NotRead("not_a_file", "it is a folder, a pipe or a device")
-                content = file.read(max_bytes + 1)
+                with open(descriptor, "rb", closefd=False) as file:
+                    content = file.read(max_bytes + 1)
+            finally:
+                os.close(descriptor)
     except OSError as error:
         raise _told(error) from None
     if len(content) > max_bytes:
