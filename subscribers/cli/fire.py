@@ -53,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fire; returns 4 when the decision is a denial and for nothing else, 1 when anything did not work."""
+    from dataclasses import replace
+
     from broker.cli.pub import parse_object, read_payload
     from broker.places import runtime_directory
     from broker.protocol.catalogue import check
@@ -78,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     except (UnknownEvent, SchemaError, LimitExceeded) as error:
         raise UsageError(str(error)) from None
     session = options.session or (samples.SESSION_ID if is_sample else None)
-    here = world(os.environ)
+    here = replace(world(os.environ), is_trial=True)
     firing = fire(
         event_of(found.topic, content, session),
         explained(options.config or (), options.dialect, here),

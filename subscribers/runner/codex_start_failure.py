@@ -50,7 +50,7 @@ def as_it_was(
     if outcome.exit_code != DOUBTFUL:
         return outcome
     said = outcome.stderr.text().strip()
-    why = _missing(command, argv, cwd, env, exists) or _own_words(said, argv[0])
+    why = missing_script(command, argv, cwd, env, exists) or _own_words(said, argv[0])
     return outcome if why is None else replace(outcome, status="not_started", exit_code=None, reason=why)
 
 
@@ -62,10 +62,13 @@ def _own_words(said: str, shell: str) -> str | None:
     return None
 
 
-def _missing(
+def missing_script(
     command: str, argv: tuple[str, ...], cwd: str, env: Mapping[str, str], exists: Callable[[str], bool]
 ) -> str | None:
-    """The script that is not there; None where nothing is missing, or nobody can say."""
+    """That a command's script is not there; None where nothing is missing, or nobody can say.
+
+    Parameters are as for :func:`as_it_was`.
+    """
     for words in _commands(command) if command else iter([list(argv)]):
         if words[0] == "cd" and len(words) > 1:
             folder = _expanded(words[1], env)

@@ -16,6 +16,7 @@ from typing import Final
 from broker.protocol.decisions import Failure, Heard, input_of, merge
 from broker.protocol.events import PUBLISHER_BYTES, Event
 
+from ..dialects.codex_profiles import PROFILES
 from ..dialects.python_explanation import DECIDES
 from ..dialects.python_explanation import NAME as PYTHON
 from ..hooks.explanation import ExplainedFile, Handler, text
@@ -59,9 +60,13 @@ def fire(
 
 
 def _run(files: list[FiredFile], event: Event, here: World, runtime_dir: str) -> list[FiredFile]:
-    """Run what matches: commands side by side, then plugins, then what is asked in order."""
+    """Run what matches: commands side by side, plugins after them, then what is asked in order."""
     files = [replace(file, fired=tuple(map(_cannot_start, file.fired))) for file in files]
     files = _run_commands(files, event, here, runtime_dir)
+    if any(file.file.dialect in PROFILES for file in files):
+        from .fire_codex import call as call_family
+
+        files = call_family(files, event, here, runtime_dir)
     files = [_call_plugin(file, event, here) for file in files]
     return list(_in_order(files, event, here, runtime_dir))
 
@@ -141,6 +146,8 @@ def _in_order(files: Sequence[FiredFile], event: Event, here: World, runtime_dir
 
 def _decider(file: ExplainedFile) -> str:
     """What the process is called that would answer for a file."""
+    if file.dialect in PROFILES:
+        return "codex"
     return f"python:{text(os.path.basename(file.path))}" if file.dialect == PYTHON else "transform"
 
 
@@ -151,7 +158,13 @@ def _heard(files: Sequence[FiredFile]) -> list[Heard]:
 
 def _heard_of(file: FiredFile) -> Iterator[Heard]:
     """A file as its process registers it: a decider for each failure policy of its handlers."""
-    asked = [fired for fired in file.fired if fired.outcome is not None and _is_asked(fired.handler)]
+    is_family = file.file.dialect in PROFILES
+    ran = [fired for fired in file.fired if fired.outcome is not None]
+    asked = [fired for fired in ran if is_family or _is_asked(fired.handler)]
+    if is_family:
+        if asked:
+            yield _heard_as(_decider(file.file), "open", asked)
+        return
     name = _decider(file.file)
     closed = [fired for fired in asked if fired.handler.failure == "closed"]
     if closed:

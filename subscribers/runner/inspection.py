@@ -20,15 +20,19 @@ from ..config import files
 from ..config.layers import Configured
 from ..config.schema import LibreFang
 from ..dialects import python_explanation
+from ..dialects.codex_profiles import PROFILES
 from ..hooks.diagnostics import Diagnostic, Severity, quote
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..runtimes.sandbox import Limits, SandboxUnavailable
 from ..runtimes.start_failure import explain, missing_interpreter
+from ..sources.codex_inspection import users_own
+from ..sources.codex_layers import is_remote
 from ..sources.handlers import entry_points, folder_of
 from ..sources.inspect_files import user_configuration
 from ..sources.inspect_paths import Place, inspect
 from ..sources.inspect_world import World
 from ..sources.librefang_home import find_home
+from .codex_inspection import on_this_machine, remote
 from .enclosure import NONE, open_sandbox
 from .python_inspection import Probed, Prober
 
@@ -95,8 +99,8 @@ def _remark(severity: Severity, code: str, path: str, message: str, hint: str | 
 def places(paths: Sequence[str], here: World) -> list[Place]:
     """Where to look: the paths, which the user has named.
 
-    Without any, in the current directory, which nobody named, in the user's LibreFang home and configuration,
-    and where that says that there are handlers in Python.
+    Without any, in the current directory, which nobody named, in the user's LibreFang home, hook files of the
+    Codex family and configuration, and where that says that there are handlers in Python.
     """
     if paths:
         return [Place(os.path.abspath(path), True) for path in paths]
@@ -104,6 +108,7 @@ def places(paths: Sequence[str], here: World) -> list[Place]:
     settings = files.load(here.environ, {}, None).settings
     home = _librefang_home(settings.librefang, here)
     found += [] if home is None else [Place(home, True)]
+    found += [Place(path, True, profile) for path, profile in users_own(here.environ, here)]
     own = user_configuration(here.environ)
     found += [Place(own, True)] if os.path.exists(own) else []
     named = settings.handlers.path or ""
@@ -119,6 +124,10 @@ def _librefang_home(settings: LibreFang, here: World) -> str | None:
 def explained(paths: Sequence[str], dialect: str | None, here: World) -> list[ExplainedFile]:
     """Every file that ``paths`` stand for, explained; ``dialect`` is what to take files for."""
     refusals: dict[str, str | None] = {}
+    elsewhere = [remote(path) for path in paths if is_remote(path)]
+    if elsewhere:
+        here_too = [path for path in paths if not is_remote(path)]
+        return [*elsewhere, *(explained(here_too, dialect, here) if here_too else ())]
     found = [_on_this_machine(file, here, refusals) for file in inspect(places(paths, here), dialect, here)]
     return found if paths or dialect not in (None, python_explanation.NAME) else [*found, *_installed(here)]
 
@@ -137,6 +146,10 @@ def _installed(here: World) -> Iterator[ExplainedFile]:
 
 def _on_this_machine(file: ExplainedFile, here: World, refusals: dict[str, str | None]) -> ExplainedFile:
     handlers = file.explained.handlers
+    if file.dialect in PROFILES:
+        if file.workspace not in refusals:
+            refusals[file.workspace] = _sandbox_refusal(file.workspace, here)
+        return on_this_machine(file, here.environ, refusals[file.workspace])
     if any(_is_command(handler) and handler.status == "ok" for handler in handlers):
         if file.workspace not in refusals:
             refusals[file.workspace] = _sandbox_refusal(file.workspace, here)

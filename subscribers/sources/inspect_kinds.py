@@ -10,8 +10,10 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
+from ..dialects.codex_profiles import PROFILES
 from ..dialects.librefang_rules import FILE_NAME as LIBREFANG_FILE
 from ..dialects.prx_plugin_rules import FILE_NAME as PLUGIN_FILE
 from ..dialects.prx_rules import FILE_NAME as PRX_FILE
@@ -19,6 +21,7 @@ from ..dialects.python_explanation import FOLDER as PYTHON_FOLDER
 from ..dialects.python_explanation import NAME as PYTHON
 from ..dialects.toml_text import has_endless_key
 from ..hooks.explanation import Explained
+from . import codex_inspection
 from .hook_source import Reading
 from .inspect_files import (
     CONFIGURATION,
@@ -76,6 +79,8 @@ def recognise(path: str, text: bytes) -> tuple[Kind, str] | None:
 
 def because_named(kind: Kind, path: str) -> str:
     """That a file is taken for what its name says, or nearly says."""
+    if kind.name in PROFILES:
+        return codex_inspection.because(path)
     if kind.name == PYTHON:
         return f"it lies in {PYTHON_FOLDER}" if kind.is_named(path) else PYTHON_BECAUSE
     if is_user_configuration(path):
@@ -118,6 +123,20 @@ def _is_python(ending: str, text: bytes, _document: Mapping[str, Any]) -> str | 
     return PYTHON_BECAUSE if is_it else None
 
 
+def _family(name: str, file: str) -> Kind:
+    """The hook files of one profile of the Codex family."""
+    return Kind(
+        name,
+        file,
+        partial(codex_inspection.is_named, name),
+        lambda ending, _text, document: codex_inspection.is_like(name, ending, document),
+        lambda folder: Finding(tuple(codex_inspection.files_in(name, folder))),
+        codex_inspection.workspace_of,
+        partial(codex_inspection.read, name),
+        partial(codex_inspection.explain_file, name),
+    )
+
+
 def _workspace_of_unit(path: str) -> str:
     """The workspace of a file in ``.prxbus/handlers``; of any other, its folder."""
     folder = os.path.dirname(path)
@@ -136,6 +155,9 @@ def _workspace_of_plugin(path: str) -> str:
 
 
 KINDS: Final = (
+    _family("codex", ".prxbus/hooks.json"),
+    _family("bitfun", ".bitfun/config/hooks.json"),
+    _family("claude", ".claude/settings.json"),
     Kind(
         "prx",
         PRX_FILE,

@@ -22,10 +22,14 @@ from .inspect_world import World, not_loaded
 
 
 class Place(NamedTuple):
-    """A path to look at, absolute. ``trusted``: the user named it, or it is the user's own."""
+    """A path to look at, absolute. ``trusted``: the user named it, or it is the user's own.
+
+    ``dialect`` is what it is taken for where somebody has said so; None: what it looks like.
+    """
 
     path: str
     trusted: bool
+    dialect: str | None = None
 
 
 def inspect(places: Iterable[Place], dialect: str | None, world: World) -> list[ExplainedFile]:
@@ -37,7 +41,9 @@ def inspect(places: Iterable[Place], dialect: str | None, world: World) -> list[
     """
     found: dict[str, ExplainedFile] = {}
     for place in places:
-        for file in _files_of(place, dialect, world):
+        if place.dialect is not None and dialect not in (None, place.dialect):
+            continue
+        for file in _files_of(place, place.dialect or dialect, world):
             if file.path not in found or (file.trusted and not found[file.path].trusted):
                 found[file.path] = file
     return _without_doubles(list(found.values()))

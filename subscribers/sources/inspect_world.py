@@ -24,7 +24,7 @@ class World:
     ``prxbus_folder``: where the running command lies. ``environ``: what a LibreFang hook inherits.
     ``configured``: the configuration in force for a workspace. ``has_wasmtime``: whether components can be
     called at all. ``load`` executes a file of Python, of which the path and the workspace are given, and
-    tells what it registers.
+    tells what it registers. ``is_trial``: a file is tried, whether or not it is in force where it lies.
     """
 
     prxbus_folder: str
@@ -32,6 +32,7 @@ class World:
     configured: Callable[[str], Configured]
     has_wasmtime: bool
     load: Callable[[str, str], Explained]
+    is_trial: bool = False
 
 
 def not_loaded(path: str, _workspace: str) -> Explained:

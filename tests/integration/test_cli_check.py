@@ -203,7 +203,8 @@ def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     """Nothing to check is no failure; it is told on standard error, as JSON where that was asked for."""
     done = check(tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "nothing to check here; looked for hooks.json (prx)" in done.stderr
+    assert "nothing to check here; looked for " in done.stderr
+    assert " hooks.json (prx)" in done.stderr
     done = check(tmp_path, "--json")
     assert json.loads(done.stdout) == {"files": []}
     assert json.loads(done.stderr)["code"] == "nothing"

@@ -1,0 +1,110 @@
+"""What would keep a handler of the Codex family from doing on this machine what it is meant to do.
+
+A shell reads its command, so that only running tells for certain. Decides what can be told without: a script
+that is not there, a block that will not block, and plain text that no model will read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from ..dialects.codex_events import EVENTS
+from ..dialects.codex_profiles import PROFILES, Profile
+from ..hooks.diagnostics import Diagnostic, Severity
+from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
+from ..sources.codex_layers import REMOTE
+from .codex_start_failure import missing_script
+
+_EXIT: Final = re.compile(r"(?:^|[\s;&|({])exit\s+(\d+)")
+_TO_STDERR: Final = re.compile(r">\s*&\s*2|/dev/stderr|2>")
+_PRINTS: Final = re.compile(r"\s*(?:echo|printf|cat)\b")
+_AWAY: Final = re.compile(r">\s*[^&\s]|\|")
+
+
+def remote(path: str) -> ExplainedFile:
+    """What is said of a path on another machine."""
+    said = Diagnostic("error", "remote_workspace", path, None, None, None, REMOTE, None)
+    return ExplainedFile(
+        path, None, "it is on another machine", "/", True, Explained((), (said,), refused=True)
+    )
+
+
+def on_this_machine(file: ExplainedFile, environ: Mapping[str, str], refusal: str | None) -> ExplainedFile:
+    """The file with what there is to say of its commands. ``refusal``: why no command runs; None: they do."""
+    profile = PROFILES[file.dialect or ""]
+    handlers = tuple(_told(handler, file, profile, environ, refusal) for handler in file.explained.handlers)
+    return replace(file, explained=replace(file.explained, handlers=handlers))
+
+
+def _told(
+    handler: Handler, file: ExplainedFile, profile: Profile, environ: Mapping[str, str], refusal: str | None
+) -> Handler:
+    if handler.runtime != "shell" or handler.status != "ok" or handler.command is None:
+        return handler
+    remarks = tuple(_remarks(handler, file, profile, environ))
+    handler = replace(handler, diagnostics=(*handler.diagnostics, *remarks))
+    if refusal is None:
+        return handler
+    hint = "no hook runs until it can be used"
+    return faulted(handler, "refused", _said("error", "sandbox_unavailable", handler, file, refusal, hint))
+
+
+def _remarks(
+    handler: Handler, file: ExplainedFile, profile: Profile, environ: Mapping[str, str]
+) -> Iterator[Diagnostic]:
+    command = handler.command or ""
+    env = dict(environ)
+    if profile.project_variable is not None:
+        env.setdefault(profile.project_variable, file.workspace)
+    text = command if not handler.args else ""
+    script = missing_script(text, (command, *handler.args), file.workspace, env, os.path.exists)
+    if script is not None:
+        hint = "its exit code will be told as a start that failed, and not read as a block"
+        yield _said("warning", "missing_script", handler, file, script, hint)
+    if handler.args or handler.event not in EVENTS:
+        return
+    yield from _about_blocking(handler, file, profile, command)
+    yield from _about_text(handler, file, profile, command)
+
+
+def _about_blocking(
+    handler: Handler, file: ExplainedFile, profile: Profile, command: str
+) -> Iterator[Diagnostic]:
+    """An exit code that looks as if it was meant to block."""
+    if profile.exit_two.get(handler.event, "error") == "error":
+        return
+    for code in _EXIT.findall(command):
+        hint = "block with exit code 2 and a reason on stderr, or exit code 0 and a JSON decision on stdout"
+        if code not in ("0", "2"):
+            message = f"exit code {code} does not block: it is an error, and the agent goes on"
+            yield _said("warning", "does_not_block", handler, file, message, hint)
+            return
+        if code == "2" and not _TO_STDERR.search(command) and not profile.blank_exit_two_blocks:
+            message = "exit code 2 blocks only with a reason on stderr, and nothing is written there"
+            yield _said("warning", "does_not_block", handler, file, message, hint)
+            return
+
+
+def _about_text(
+    handler: Handler, file: ExplainedFile, profile: Profile, command: str
+) -> Iterator[Diagnostic]:
+    """Plain output of an event whose plain output nobody reads."""
+    if handler.event in profile.plain_context or not _PRINTS.match(command):
+        return
+    if "{" in command or _AWAY.search(command) or _TO_STDERR.search(command):
+        return
+    events = ", ".join(name for name in EVENTS if name in profile.plain_context)
+    message = f"the model does not see plain output of {handler.event}: only that of {events} is context"
+    hint = "print hookSpecificOutput.additionalContext as JSON, where the event has it"
+    severity: Severity = "warning"
+    yield _said(severity, "unseen_output", handler, file, message, hint)
+
+
+def _said(
+    severity: Severity, code: str, handler: Handler, file: ExplainedFile, message: str, hint: str | None
+) -> Diagnostic:
+    return Diagnostic(severity, code, file.path, handler.line, None, f"{handler.name}.command", message, hint)
