@@ -101,9 +101,9 @@ class Decider(Closing):
     ``priority``: its place among the deciders of an ask, the lower the earlier. ``failure`` says what its
     silence means: ``"open"`` no opinion, ``"closed"`` a denial; one that fails closed and dies is a denial
     until it is back. ``wait``: seconds to wait for a bus. ``report`` adds to the counters in its status.
-    ``gather``: answers that the receiving thread gives leave together at the next :meth:`batch` or
-    :meth:`flush`, which is cheaper where many asks come at once; who may be busy in between sees to a
-    :meth:`flush` within milliseconds.
+    ``gather``: answers that the receiving thread gives while others are due leave together at the next
+    :meth:`batch` or :meth:`flush`, which is cheaper where many asks come at once; who may be busy in between
+    sees to a :meth:`flush` within milliseconds.
 
     Raises :class:`TopicError` and :class:`LimitExceeded` for what can never work, :class:`BusUnreachable`
     and :class:`RequestRefused`. Once the constructor has returned, it is asked.
@@ -271,7 +271,7 @@ class Decider(Closing):
                 return False
             self._counts["answered" if error is None else "failed"] += 1
             self._outbox.append(encode_message("answer", ask._token, answers=content, error=error))
-            alone = not self._gather or threading.get_ident() != self._receiver
+            alone = not self._gather or not self._waiting or threading.get_ident() != self._receiver
             if alone or len(self._outbox) >= TOGETHER or len(content) > SMALL_BYTES:
                 self.flush()
         return True

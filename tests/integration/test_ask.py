@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -220,37 +220,43 @@ def test_a_decision_is_plain_data(bus: str) -> None:
     assert decision.heard[0].elapsed_s > 0
 
 
-def test_gathered_answers_leave_at_the_next_batch_and_others_at_once(bus: str) -> None:
-    """The receiving thread's answers wait for its next look or a flush, those of other threads do not."""
-    taken: list[Ask] = []
-    heard: list[Any] = []
+def test_gathered_answers_leave_when_no_other_is_due(bus: str) -> None:
+    """While others are due the receiving thread's answers wait, at most for its next look or a flush."""
+    heard: dict[str, str] = {}
     with agent(bus) as agents, Decider([TOPIC], name="d", runtime_dir=bus, gather=True) as asks:
 
-        def ask() -> None:
-            heard.append(agents.ask(TOPIC, CALL, timeout=60.0))
+        def ask(name: str) -> None:
+            heard[name] = agents.ask(TOPIC, {**CALL, "tool": name}, timeout=60.0).verdict
 
-        def another(answer: Callable[[Ask], object]) -> None:
-            """One ask more, answered as told."""
-            thread = threading.Thread(target=ask)
-            thread.start()
-            taken.clear()
-            until(lambda: gain(taken, asks.batch(timeout=1.0)), "the ask")
-            answer(taken[0])
-            thread.join(30)
+        def taken(*names: str) -> list[Ask]:
+            """Asks of these names, all of them under way."""
+            threads.extend(threading.Thread(target=ask, args=(name,)) for name in names)
+            for each in threads[-len(names) :]:
+                each.start()
+            found: list[Ask] = []
+            until(lambda: gain(found, asks.batch(timeout=1.0)) and len(found) == len(names), "the asks")
+            return sorted(found, key=lambda each: str(each.event.payload["tool"]))
 
-        def elsewhere(each: Ask) -> None:
-            thread = threading.Thread(target=each.reply, args=([Answer("d", "allow")],))
-            thread.start()
-            thread.join(30)
-
-        def here(each: Ask) -> None:
-            each.reply([Answer("d", "deny")])
-            asks.flush()
-
-        def later(each: Ask) -> None:
-            each.reply([Answer("d", "ask")])
-            asks.batch(timeout=0.1)
-
-        for answer in (elsewhere, here, later):
-            another(answer)
-    assert [decision.verdict for decision in heard] == ["allow", "deny", "ask"]
+        threads: list[threading.Thread] = []
+        (alone,) = taken("alone")
+        alone.reply([Answer("d", "allow")])
+        threads[-1].join(30)
+        assert heard == {"alone": "allow"}
+        first, second, third = taken("a", "b", "c")
+        first.reply([Answer("d", "deny")])
+        asks.flush()
+        threads[-3].join(30)
+        elsewhere = threading.Thread(target=second.reply, args=([Answer("d", "ask")],))
+        elsewhere.start()
+        elsewhere.join(30)
+        threads[-2].join(30)
+        assert {name: heard[name] for name in ("a", "b")} == {"a": "deny", "b": "ask"}
+        third.reply([])
+        threads[-1].join(30)
+        former, latter = taken("d", "e")
+        former.reply([Answer("d", "deny")])
+        assert asks.batch(timeout=0.1) == []
+        threads[-2].join(30)
+        assert heard["d"] == "deny"
+        latter.reply([])
+        threads[-1].join(30)
