@@ -154,7 +154,6 @@ def _confirming(options: argparse.Namespace, fingerprint: str) -> str:
 
 
 def _importer(options: argparse.Namespace) -> Importer:
-    from ..config import files
     from ..sources.import_actions import Importer, ImportRefused
     from ..sources.import_places import ImportPlaces, import_root
     from ..sources.import_sources import homes, is_remote
@@ -167,8 +166,7 @@ def _importer(options: argparse.Namespace) -> Importer:
     workspace = os.path.abspath(workspace or os.getcwd())
     if not os.path.isdir(workspace):
         raise CommandError(f"there is no workspace {workspace}", "no_workspace", UNAVAILABLE)
-    configured = files.load(os.environ, {}, None).settings.hooks.import_dir
-    places = ImportPlaces(import_root(configured, os.environ), workspace)
+    places = ImportPlaces(import_root(None, os.environ), workspace)
     return Importer(places, homes(os.environ))
 
 

@@ -41,7 +41,15 @@ class ImportPlaces:
 
 
 def import_root(configured: str | None, environ: Mapping[str, str]) -> str:
-    """The folder of all stores: what is configured, else ``imports`` in the platform's data directory."""
+    """The folder of all stores: what is configured, else ``imports`` in the platform's data directory.
+
+    ``configured`` None: what the user's configuration says, which no workspace's can change, so that every
+    process finds the same stores.
+    """
+    if configured is None:
+        from ..config.files import load
+
+        configured = load(environ, {}, None).settings.hooks.import_dir
     if configured:
         return os.path.abspath(os.path.expanduser(configured))
     data = environ.get("XDG_DATA_HOME", "")

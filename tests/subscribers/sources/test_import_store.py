@@ -426,9 +426,13 @@ def _loaded(folder: Path) -> Index | str:
 def test_where_stores_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By setting, by the base directory of the platform, and one for each workspace's real path."""
     assert import_root("/x/y", {}) == "/x/y"
-    assert import_root(None, {"XDG_DATA_HOME": "/d"}) == "/d/prxbus/imports"
+    environ = {"PRXBUS_CONFIG_DIR": str(tmp_path), "XDG_DATA_HOME": "/d"}
+    assert import_root(None, environ) == "/d/prxbus/imports"
     monkeypatch.setenv("XDG_DATA_HOME", "")
-    assert import_root(None, {"XDG_DATA_HOME": "relative"}).endswith("/prxbus/imports")
+    assert import_root(None, {**environ, "XDG_DATA_HOME": "relative"}).endswith("/prxbus/imports")
+    (tmp_path / "prxbus.toml").write_text('[hooks]\nimport_dir = "/from/file"\n')
+    assert import_root(None, environ) == "/from/file"
+    assert import_root(None, {**environ, "PRXBUS_HOOKS_IMPORT_DIR": "/from/variable"}) == "/from/variable"
     (tmp_path / "link").symlink_to(tmp_path)
     real, linked, other = (
         ImportPlaces("/x", str(path)).folder("project")
