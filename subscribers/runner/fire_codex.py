@@ -236,7 +236,7 @@ def _why_not(handler: CodexHandler | None, profile: Profile, event: Event, name:
         values = ()
     if not any(handler.matches.matches(value) for value in values):
         compared = " or ".join(quote(value) for value in values)
-        rule = ", which is compared with the whole value" if profile.matcher == "anchored" else ""
+        rule = ", compared with the whole value," if profile.matcher == "anchored" else ""
         return f"its matcher {quote(handler.matcher or '')}{rule} does not match {compared}"
     if handler.condition is not None:
         return f"its if {quote(handler.condition.text)} does not hold"

@@ -67,6 +67,18 @@ def is_like(profile: str, ending: str, document: Mapping[str, Any]) -> str | Non
     return "it is JSON with hooks and settings" if is_settings else "it is JSON with groups of handlers"
 
 
+def foreign(path: str, document: Mapping[str, Any]) -> Explained | None:
+    """What is said of a hook file of the family that lies where PRX's is read; None where it is none."""
+    if not is_of_family(document):
+        return None
+    message = "this is a hook file of the Codex family: its events have groups of handlers, not actions"
+    places = (
+        f"no hook of this file runs from where it lies: hook files are read at {', '.join(_places(CODEX))}"
+    )
+    hint = f"{places}; move it there, or name its kind with --dialect"
+    return Explained((), (_said("error", "not_in_place", path, message, hint),), refused=True)
+
+
 def files_in(profile: str, folder: str) -> Iterator[str]:
     """The hook files of a profile in a folder. A file that is more than that counts where it has hooks."""
     names = list(IN_FOLDER[profile])

@@ -137,6 +137,12 @@ def _family(name: str, file: str) -> Kind:
     )
 
 
+def _explain_prx(text: bytes, path: str, workspace: str, world: World) -> Explained:
+    """A PRX ``hooks.json``, unless it is plainly a hook file of the Codex family."""
+    found = codex_inspection.foreign(path, _decoded(path, text))
+    return explain_hooks_json(text, path, workspace, world) if found is None else found
+
+
 def _workspace_of_unit(path: str) -> str:
     """The workspace of a file in ``.prxbus/handlers``; of any other, its folder."""
     folder = os.path.dirname(path)
@@ -166,7 +172,7 @@ KINDS: Final = (
         lambda folder: existing(os.path.join(folder, PRX_FILE)),
         os.path.dirname,
         read_hooks_json,
-        explain_hooks_json,
+        _explain_prx,
     ),
     Kind(
         "prx-plugin",
