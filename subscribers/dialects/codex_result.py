@@ -191,7 +191,7 @@ def _ended_badly(bench: Bench, outcome: Outcome, terms: Terms) -> str:
     if outcome.status == "timeout":
         seconds = round(outcome.duration_s, 1) if terms.timeout_s is None else terms.timeout_s
         return f"hook timed out after {seconds:g}s"
-    if outcome.status == "not_started":
+    if outcome.status == "not_started" or (outcome.exit_code is None and outcome.reason is not None):
         return outcome.reason or "hook could not be started"
     if outcome.status == "signalled":
         if bench.rule.shows_stderr:

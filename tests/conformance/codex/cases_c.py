@@ -6,12 +6,18 @@ import json
 from typing import Any, Final
 
 from broker.protocol.decisions import NOTHING
+from broker.protocol.events import Event
+from broker.protocol.topics import LIFECYCLE
+from subscribers.dialects.codex_events import EVENTS
+from subscribers.dialects.codex_file import read_document
 from subscribers.dialects.codex_merge import Finished, Merged, merge_judged
 from subscribers.dialects.codex_payload import payload_for
 from subscribers.dialects.codex_profiles import CODEX
 from subscribers.dialects.codex_result import Terms, judge
 from subscribers.dialects.codex_result_values import Context, Entry, Judged
+from subscribers.hooks.outcome import NOTHING as SILENT
 from subscribers.hooks.outcome import Captured, Outcome
+from subscribers.runner.codex_reports import run_reports
 from tests.conformance.codex.conformance import Case
 
 Entries = list[tuple[str, str]]
@@ -216,6 +222,23 @@ def c2_7() -> None:
 def c2_8() -> None:
     """Other text is ignored."""
     completed(run(POST, "formatted 3 files"))
+
+
+def ids_of_runs(event: str) -> None:
+    """The event in kebab case, the place, the file and the call: the same whatever came of the run."""
+    content = json.dumps({"hooks": {event: [{"hooks": [{"type": "command", "command": "x"}]}]}}).encode()
+    (handler,) = read_document(content, "/h/hooks.json", CODEX, strict=True).handlers
+    published = Event(LIFECYCLE + EVENTS[event].canonical, 0, b"p" * 16, 1, 0, None, "", None, b"{}")
+    for outcome in (Outcome.exited(0, 0.1, SILENT, SILENT), Outcome.not_started("it cannot be written")):
+        reports = run_reports(
+            handler, published, outcome, judge(event, CODEX, outcome), 0.0, is_asked=True, tool_use_id="u7"
+        )
+        assert next(reports)[1]["run_id"] == f"{event_in_kebab(event)}:0:/h/hooks.json:u7"
+
+
+def event_in_kebab(event: str) -> str:
+    """As ids have it."""
+    return {PRE: "pre-tool-use", POST: "post-tool-use"}[event]
 
 
 # ---- C3: PermissionRequest, and shapes -------------------------------------------------------------------
@@ -522,7 +545,6 @@ def c9_5() -> None:
 
 
 _SCHEMAS: Final = "tests/subscribers/dialects/test_codex_payload_schemas.py"
-_IDS: Final = "tests/subscribers/runner/test_codex_reports.py"
 _NOTIFY: Final = (
     "`notify` is a program of Codex's own configuration, not a hook; prxbus publishes turn_complete"
 )
@@ -541,8 +563,8 @@ CASES: Final[tuple[Case, ...]] = (
     Case("C1.11", "PreToolUse: plain text is ignored", c1_11),
     Case("C1.12", "PreToolUse: half a document fails", c1_12),
     Case("C1.13", "PreToolUse: exit code 2 blocks", c1_13),
-    Case("C1.14", "PreToolUse: ids of runs", not_applicable="pending"),
-    Case("C1.15", "PreToolUse: ids of runs that could not be written", not_applicable="pending"),
+    Case("C1.14", "PreToolUse: the id of a run has the call's", lambda: ids_of_runs(PRE)),
+    Case("C1.15", "PreToolUse: also of one that read nothing", lambda: ids_of_runs(PRE)),
     Case("C2.1", "PostToolUse: stdin has the tool's own name", c2_1),
     Case("C2.2", "PostToolUse: a block's reason is feedback", c2_2),
     Case("C2.3", "PostToolUse: a context is kept, with its limit", c2_3),
@@ -551,8 +573,8 @@ CASES: Final[tuple[Case, ...]] = (
     Case("C2.6", "PostToolUse: a stop with its reasons", c2_6),
     Case("C2.7", "PostToolUse: a stop without a reason", c2_7),
     Case("C2.8", "PostToolUse: plain text is ignored", c2_8),
-    Case("C2.9", "PostToolUse: ids of runs", not_applicable="pending"),
-    Case("C2.10", "PostToolUse: ids of runs that could not be written", not_applicable="pending"),
+    Case("C2.9", "PostToolUse: the id of a run has the call's", lambda: ids_of_runs(POST)),
+    Case("C2.10", "PostToolUse: also of one that read nothing", lambda: ids_of_runs(POST)),
     Case("C3.1", "PermissionRequest: deny beats an earlier allow", c3_1),
     Case("C3.2", "PermissionRequest: allow where nobody denies", c3_2),
     Case("C3.3", "PermissionRequest: nothing where nobody decides", c3_3),

@@ -44,10 +44,11 @@ COUNTS: Final[Mapping[str, int]] = {
 
 
 class Case(NamedTuple):
-    """One row: its id, what it is about, and exactly one of the three that follow.
+    """One row: its id, what it is about, and what shows it, or why nothing does.
 
     ``check`` raises AssertionError where prxbus does something else. ``shown_by`` are tests elsewhere in this
-    project, ``tests/...py::name``, that show it. ``not_applicable`` is why prxbus has nothing of the kind.
+    project, ``tests/...py::name``, that show it, or the rest of it. ``not_applicable`` is why prxbus has
+    nothing of the kind.
     """
 
     id: str
@@ -94,6 +95,5 @@ def page(cases: Iterable[Case]) -> str:
 def _status(case: Case) -> str:
     if case.not_applicable is not None:
         return f"not applicable: {case.not_applicable}"
-    if case.check is not None:
-        return "pass"
-    return "pass: " + ", ".join(f"`{shown.rpartition('/')[2]}`" for shown in case.shown_by)
+    shown = [f"`{shown.rpartition('/')[2]}`" for shown in case.shown_by]
+    return f"pass: {', '.join(shown)}" if shown else "pass"

@@ -55,6 +55,11 @@ def failed(*texts: str) -> Judged:
         ("PreToolUse", Outcome.not_started("no such file"), "no such file"),
         (
             "PreToolUse",
+            Outcome("failed", None, None, 0.1, SILENT, SILENT, "nobody listens"),
+            "nobody listens",
+        ),
+        (
+            "PreToolUse",
             Outcome("not_started", None, None, 0.0, SILENT, SILENT),
             "hook could not be started",
         ),
