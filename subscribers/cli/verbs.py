@@ -34,6 +34,32 @@ VERBS: Final[tuple[Verb, ...]] = (
         bus=False,
         extra=True,
     ),
+    deferred("hook", "the hook command of an attached agent: payload in, decision out", f"{_PACKAGE}.hook"),
+    deferred(
+        "attach",
+        "have Claude Code or Codex ask the bus: write our entries into its settings",
+        f"{_PACKAGE}.attach",
+        extra=True,
+    ),
+    deferred(
+        "detach",
+        "take our entries out of an agent's settings again",
+        f"{_PACKAGE}.attach_detach",
+        bus=False,
+        extra=True,
+    ),
+    deferred(
+        "doctor",
+        "fire a test event through the real path, and say what is missing",
+        f"{_PACKAGE}.doctor",
+        extra=True,
+    ),
+    deferred(
+        "replay",
+        "send an agent's recorded payloads through its hook command and over HTTP",
+        f"{_PACKAGE}.replay",
+        extra=True,
+    ),
     deferred(
         "demo",
         "replay a recorded agent session through a bus and its hooks",
