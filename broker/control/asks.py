@@ -104,11 +104,14 @@ class Asks:
     # -- deciders ---------------------------------------------------------------------------
 
     def enter(self, key: bytes, decider: Decider, patterns: tuple[str, ...]) -> list[Action]:
-        """A decider has registered (again), perhaps with other patterns; it is asked once its lane is up."""
-        lost = self._remembered.pop(decider.name, None)
-        if lost is not None:
-            self._drop(lost)
+        """A decider has registered (again), perhaps with other patterns; it is asked once its lane is up.
+
+        Until then one of its name that fails closed is missed as before.
+        """
+        before = self._deciders.get(key)
         self._put(key, decider, patterns)
+        if before is not None and before.failure == decider.failure == "closed":
+            self._interests.put(key, patterns)
         return self._begin(key)
 
     def lane_up(self, lane: bytes, now: float) -> list[Action]:
@@ -124,6 +127,9 @@ class Asks:
         decider = self._deciders.get(key)
         if decider is None or key not in self._up:
             return []
+        missed = self._remembered.pop(decider.name, None)
+        if missed is not None:
+            self._drop(missed)
         self._interests.put(key, self._patterns[key])
         self._found.clear()
         return [Send(decider.lane, encode_message("deciding"))]

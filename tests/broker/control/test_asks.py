@@ -247,6 +247,20 @@ def test_a_decider_that_fails_closed_is_missed_until_it_is_back() -> None:
     assert list(asks.remembered) == []
 
 
+def test_one_that_fails_closed_is_missed_until_it_can_be_asked() -> None:
+    """No ask passes between its hello and its lane, whether it had died or only says hello again."""
+    asks = with_deciders(1, failure="closed")
+    asks.leave(key(1), "died", 0.0)
+    assert asks.enter(key(2), Decider("d1", 1, "closed", lane_of(key(2))), ("x.*",)) == []
+    assert heard(asks.ask(LANE, 1, FRAME, 2.0, 0.0)) == [["d1", "closed", "died", 0, b""]]
+    asks.lane_up(lane_of(key(2)), 0.0)
+    assert list(asked(asks, 2)) == [lane_of(key(2))]
+    asks.lane_gone(lane_of(key(2)), 1.0)
+    asks.due(2.0)
+    assert asks.enter(key(2), Decider("d1", 1, "closed", lane_of(key(2))), ("x.*",)) == []
+    assert heard(asks.ask(LANE, 3, FRAME, 2.0, 0.0), 3) == [["d1", "closed", "unreachable", 0, b""]]
+
+
 def test_a_decider_that_was_replaced_is_not_missed() -> None:
     """The death of one is no silence while another of its name is there."""
     asks = with_deciders(1, failure="closed")
@@ -501,4 +515,5 @@ def test_closed_deciders_of_a_broker_before_are_missed() -> None:
     changes = asks.changes
     asks.enter(key(1), Decider("d1", 1, "closed", lane_of(key(1))), ("x.*",))
     assert asks.changes > changes
+    asks.lane_up(lane_of(key(1)), 0.0)
     assert list(asks.remembered) == ["d2"]
