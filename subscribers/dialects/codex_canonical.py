@@ -17,8 +17,10 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from broker.protocol.catalogue import checker_for
 from broker.protocol.catalogue_events import EVENTS
 from broker.protocol.catalogue_fields import fits
+from broker.protocol.errors import SchemaError
 from broker.protocol.projections import canonical_event
 from broker.protocol.topics import LIFECYCLE
 
@@ -91,10 +93,29 @@ def original(payload: Mapping[str, Any], dialect: str) -> bytes | None:
 
 def _canonical(name: str, found: dict[str, Any]) -> dict[str, Any]:
     """The fields in the agent's order under our names; a value of the wrong type is left out."""
-    types = _types(name)
+    names = _names(name)
+    payload = {names.get(key, key): value for key, value in found.items() if key not in AGENT_FIELDS}
+    if len(payload) == len(found) and _fits(name, payload):
+        return payload
+    return _one_by_one(name, found)
+
+
+def _fits(name: str, payload: dict[str, Any]) -> bool:
+    checker = checker_for(LIFECYCLE + name)
+    try:
+        if checker is not None:
+            checker(payload)
+    except SchemaError:
+        return False
+    return True
+
+
+def _one_by_one(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """The fields whose names and values are allowed, under our name or else under the agent's."""
+    types, names = _types(name), _names(name)
     payload: dict[str, Any] = {}
     for key, value in found.items():
-        ours = _names(name).get(key, key)
+        ours = names.get(key, key)
         if ours in found or not _allowed(types, ours, value):
             ours = key
         if ours not in AGENT_FIELDS and _allowed(types, ours, value):

@@ -14,10 +14,14 @@ MAX_DEPTH: Final = 200
 
 def is_too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
     """Whether objects and arrays are nested more than ``most`` levels deep."""
-    level = [value]
-    for _ in range(most + 1):
-        level = [found for found in level if isinstance(found, dict | list)]
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(most):
         if not level:
             return False
-        level = [inner for found in level for inner in (found.values() if isinstance(found, dict) else found)]
-    return True
+        level = [
+            inner
+            for found in level
+            for inner in (found.values() if isinstance(found, dict) else found)
+            if isinstance(inner, (dict, list))
+        ]
+    return bool(level)

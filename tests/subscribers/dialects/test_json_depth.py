@@ -19,6 +19,7 @@ def nested(levels: int) -> Any:
 def test_levels_are_objects_and_arrays(value: Any, depth: int) -> None:
     """A plain value has none; the deepest branch counts."""
     assert not is_too_deep(value, depth)
+    assert not is_too_deep(value, depth + 1)
     assert depth == 0 or is_too_deep(value, depth - 1)
 
 
