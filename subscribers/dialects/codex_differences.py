@@ -30,7 +30,7 @@ LENIENCIES: Final = (
     Leniency(
         "S1",
         "a field of a handler has another type, or a needed one is missing",
-        f'{{"Stop":[{{"hooks":[{_GOOD},{{"type":"command","command":"x","timeout":1.5}}]}}]}}',
+        f'{{"Stop":[{{"hooks":[{_GOOD},{{"type":"command","command":"x","timeout":"1"}}]}}]}}',
         "that handler",
     ),
     Leniency(

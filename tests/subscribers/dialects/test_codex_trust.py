@@ -116,6 +116,14 @@ def test_golden_vectors(event: str, group: dict[str, Any], canonical: str) -> No
     assert only(event, group).digest == "sha256:" + sha256(canonical.encode()).hexdigest()
 
 
+def test_a_hash_that_codex_itself_recorded() -> None:
+    """A public ``config.toml`` holds this record of a plugin's Stop hook."""
+    command = "${PLUGIN_ROOT}/scripts/on-stop.sh"
+    assert only("Stop", {"hooks": [{"type": "command", "command": command}]}).digest == (
+        "sha256:6a3b3af655efa426e920425de93a830fe25b8b5a62ef7b9a699e7ff40d9ef351"
+    )
+
+
 def test_a_digest_has_the_form_of_the_record() -> None:
     """``sha256:`` and sixty-four digits."""
     found = only("PreToolUse", {"hooks": [{"type": "command", "command": "x"}]}).digest
