@@ -1,9 +1,10 @@
 """What does it cost to ask, beside a process per question and beside a request over NATS?
 
-Round trips, one at a time, 300 B: the caller's whole `ask()` with its decision, through the broker, to a
-warm `@decide` handler as `prxbus up` runs it, one and three of them in a process each. Beside it: starting
-`python3 handler.py`, which reads JSON and writes JSON, for each question; and a nats-py request to a nats-py
-responder, JSON in and JSON out. The four alternate, round by round.
+Round trips, one at a time, 300 B: the caller's whole `ask()` with its decision, through the broker. To a warm
+`@decide` handler as `prxbus up` runs it, one and three of them in a process each, beside starting
+`python3 handler.py`, which reads JSON and writes JSON, for each question. And to one `Decider` of the client
+library and to a `@decide` handler, beside a nats-py request to a nats-py responder, JSON in and JSON out. They
+take turns every hundred questions, so that all see the same moments of the machine.
 
 In flight: asks per second with 64 under way in one event loop: to one `Decider` of the client library, which
 is what a subscriber process has inside, to a `@decide` handler, and a nats-py request beside them.
@@ -36,6 +37,7 @@ NAME = "ask"
 TOPIC = "prx.lifecycle.tool_call_start"
 QUESTION = {"tool": "Bash", "arguments": {"command": "ls -l", "description": "x" * 230}}
 IN_FLIGHT = 64
+TURN = 100
 
 _HANDLER = """
 from subscribers.handlers import decide
@@ -96,41 +98,69 @@ with Decider([sys.argv[2]], name="mortal", runtime_dir=sys.argv[1]) as asks:
 
 
 def measure(plan: Plan) -> Iterator[Cell]:
-    """Three cells: round trips, asks in flight, the death of a decider."""
-    yield _round_trips(plan)
+    """Round trips beside processes and beside requests, asks in flight, the death of a decider."""
+    yield _beside_processes(plan)
+    yield _beside_requests(plan)
     yield _in_flight(plan)
     yield _deaths(plan)
 
 
-def _round_trips(plan: Plan) -> Cell:
+def _beside_processes(plan: Plan) -> Cell:
     turns = 10 if plan.tiny else 200 if plan.quick else 500
-    cell = Cell(NAME, "round trip, one at a time", {"asks": turns}, {"p50_us": "us", "p99_us": "us"})
+    cell = Cell(NAME, "round trip beside a process", {"asks": turns}, {"p50_us": "us", "p99_us": "us"})
     cell.goals = [
         Goal("p50_us", "prxbus", "process", 1 / 50, 1 / 80, best="low"),
         Goal("p50_us", "prxbus x 3", "process", 1 / 30, 1 / 60, best="low"),
-        Goal("p50_us", "decider", "nats", 0.75, 0.5, best="low"),
-        Goal("p50_us", "prxbus", "nats", 0.75, 0.5, best="low"),
     ]
     for number in range(plan.rounds):
         with ExitStack() as stack:
             one = stack.enter_context(_bus(1))
             three = stack.enter_context(_bus(3))
-            bare = stack.enter_context(_decider())
             ways: dict[str, Callable[[int], list[float]]] = {
-                "decider": lambda count, bus=bare: _asks(bus, count),  # type: ignore[misc]
                 "prxbus": lambda count, bus=one: _asks(bus, count),  # type: ignore[misc]
                 "prxbus x 3": lambda count, bus=three: _asks(bus, count),  # type: ignore[misc]
                 "process": lambda count: _processes(max(5, count // 20)),
+            }
+            _take_turns(cell, number, plan, ways, turns)
+    return cell
+
+
+def _beside_requests(plan: Plan) -> Cell:
+    turns = 10 if plan.tiny else 500 if plan.quick else 2_000
+    cell = Cell(NAME, "round trip beside a request", {"asks": turns}, {"p50_us": "us", "p99_us": "us"})
+    cell.goals = [
+        Goal("p50_us", "decider", "nats", 0.75, 0.5, best="low"),
+        Goal("p50_us", "prxbus", "nats", 0.75, 0.5, best="low"),
+    ]
+    for number in range(plan.rounds):
+        with ExitStack() as stack:
+            bare = stack.enter_context(_decider())
+            one = stack.enter_context(_bus(1))
+            ways: dict[str, Callable[[int], list[float]]] = {
+                "decider": lambda count, bus=bare: _asks(bus, count),  # type: ignore[misc]
+                "prxbus": lambda count, bus=one: _asks(bus, count),  # type: ignore[misc]
             }
             if (why := absent("nats-server")) is None:
                 url = stack.enter_context(_responder())
                 ways["nats"] = lambda count, url=url: asyncio.run(_requests(url, count))  # type: ignore[misc]
             else:
                 cell.skipped["nats"] = why
-            for name, way in ways.items():
-                way(max(10, turns // 5))
-                _note(cell, name, number, plan, _figures(way(turns)))
+            _take_turns(cell, number, plan, ways, turns)
     return cell
+
+
+def _take_turns(
+    cell: Cell, number: int, plan: Plan, ways: dict[str, Callable[[int], list[float]]], turns: int
+) -> None:
+    """So many round trips in each of the ways, a hundred at a time."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for way in ways.values():
+        way(max(10, turns // 5))
+    for _ in range(0, turns, TURN):
+        for name, way in ways.items():
+            times[name] += way(min(TURN, turns))
+    for name, found in times.items():
+        _note(cell, name, number, plan, _figures(found))
 
 
 def _in_flight(plan: Plan) -> Cell:
