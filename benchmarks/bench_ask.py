@@ -3,7 +3,7 @@
 Round trips, one at a time, 300 B: the caller's whole `ask()` with its decision, through the broker. To a warm
 `@decide` handler as `prxbus up` runs it, one and three of them in a process each, beside starting
 `python3 handler.py`, which reads JSON and writes JSON, for each question. And to one `Decider` of the client
-library and to a `@decide` handler, beside a nats-py request to a nats-py responder, JSON in and JSON out. They
+library and to a `@decide` handler, beside a nats-py request to a nats-py responder, JSON in, JSON out: they
 take turns every hundred questions, so that all see the same moments of the machine.
 
 In flight: asks per second with 64 under way in one event loop: to one `Decider` of the client library, which
