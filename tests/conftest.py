@@ -33,6 +33,8 @@ LEAK_DEADLINE_S = 5.0
 settings.register_profile(
     "ci", deadline=None, max_examples=60, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
+# Where branches are counted, the laws have been tried before: the same few examples each time.
+settings.register_profile("branches", settings.get_profile("ci"), max_examples=25, derandomize=True)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=5_000)
 settings.load_profile("ci")
 
