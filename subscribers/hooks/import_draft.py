@@ -160,6 +160,8 @@ def _handlers(event: str, groups: Any, rules: Rules) -> Iterator[_Item | Skipped
         return
     for number, group in enumerate(groups):
         handlers = group.get("hooks", []) if isinstance(group, Mapping) else None
+        if isinstance(group, Mapping) and "hooks" not in group and "command" in group:
+            handlers = None
         if not isinstance(handlers, list):
             yield Skipped("invalid", "this is no group with a list of `hooks`", event, number)
             continue

@@ -34,12 +34,16 @@ Disposition: TypeAlias = Literal["import", "update", "unchanged", "empty"]
 
 
 class FileFact(NamedTuple):
-    """A file as it was found. ``mentions`` are other files of its hooks folder that its text names."""
+    """A file as it was found. ``mentions`` are other files of its hooks folder that its text names.
+
+    ``reaches_back``: its text names a hooks folder by its path, so it may read from there, not from the copy.
+    """
 
     size: int
     sha256: str
     executable: bool
     mentions: tuple[str, ...] = ()
+    reaches_back: bool = False
 
 
 class FileFault(NamedTuple):
@@ -243,6 +247,8 @@ def _files_of(
             continue
         taken[path] = PlannedFile(path, name, fact.size, fact.sha256, fact.executable, why)
         queue += [(each, names[each], name) for each in fact.mentions if each in names]
+        if fact.reaches_back:
+            notes.append(f"{name} names the hooks folder by its path: what it reads there is not the copy")
     return taken, (*handler.notes, *dict.fromkeys(notes)), None
 
 

@@ -64,7 +64,7 @@ _KEEP_LEADING: Final = frozenset(
 
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_BRACED: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::?[-=?][^$`\"'\\{}]*)?\}")
+_BRACED: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::?[-=?].*)?\}", re.DOTALL)
 _SPECIAL: Final = re.compile(r"[0-9@*#?$!-]")
 
 
@@ -201,8 +201,8 @@ class _Reader:
             self.at = _after_bracket(text, start + 1, "(", ")")
             return Part("substitution", text[start + 2 : self.at - 1])
         if following == "{":
-            found = _BRACED.match(text, start + 1)
-            self.at = _after_bracket(text, start + 1, "{", "}") if found is None else found.end()
+            self.at = _after_bracket(text, start + 1, "{", "}")
+            found = _BRACED.fullmatch(text, start + 1, self.at)
             return Part("expansion", text[start : self.at]) if found is None else Part("variable", found[1])
         name = _NAME.match(text, start + 1)
         if name is not None:

@@ -49,6 +49,9 @@ MAX_LOOKS: Final = 1_024
 _READ_BYTES: Final = 4 * TOTAL_BYTES
 
 _WORD: Final = re.compile(r"[\w.-]*\w")
+_MARKED: Final = re.compile(rb"\.(?:claude|codex)/+hooks\b")
+_SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
+_RELATIVE: Final = re.compile(r"""["'`]\.{1,2}/([^"'`\n]+)["'`]""")
 _IMPORT: Final = re.compile(r"^[ \t]*(?:from|import)[ \t]+([^\n#;]+)", re.MULTILINE)
 
 
@@ -195,8 +198,8 @@ def _look_at(
             names.setdefault(each, f"{folder.name}/{os.path.relpath(each, folder.path)}")
         queue += mentions
         contents[path] = content
-        fact = FileFact(len(content.content), content.sha256, content.executable, mentions)
-        found[path] = fact
+        back = _MARKED.search(content.content) is not None
+        found[path] = FileFact(len(content.content), content.sha256, content.executable, mentions, back)
     for path in external:
         is_one_of_few = len(found) < 2 * MAX_LOOKS
         found[path] = _external(path) if is_one_of_few else FileFault("unread", "there are too many")
@@ -234,7 +237,7 @@ def _counts(name: str) -> bool:
 
 
 def _mentions(path: str, content: bytes, folder: str, listing: Iterable[str]) -> tuple[str, ...]:
-    """The other files of its hooks folder that a script names: as a word, or as a Python module."""
+    """The other files of its hooks folder that a script names: as a word, or as a module that it imports."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -243,13 +246,15 @@ def _mentions(path: str, content: bytes, folder: str, listing: Iterable[str]) ->
     modules: set[str] = set()
     if path.endswith(".py") or (text.startswith("#!") and "python" in text.partition("\n")[0]):
         modules = {word for line in _IMPORT.findall(text) for word in re.findall(r"\w+", line)}
+    required = (
+        {os.path.basename(each) for each in _RELATIVE.findall(text)} if path.endswith(_SCRIPTS) else set()
+    )
     named = []
     for relative in listing:
         top, _, below = relative.partition("/")
         name = os.path.basename(relative)
         is_module = relative.endswith(".py") and (top if below else top.removesuffix(".py")) in modules
-        beside = os.path.join(os.path.dirname(os.path.relpath(path, folder)), name)
-        is_word = name in words and (relative == beside or relative in text)
-        if is_word or is_module:
+        is_required = name.endswith(_SCRIPTS) and os.path.splitext(name)[0] in required
+        if name in words or is_module or is_required:
             named.append(os.path.join(folder, relative))
     return tuple(each for each in named if each != path)

@@ -54,7 +54,7 @@ def test_one_handler_left_out_leaves_the_others() -> None:
             "PreToolUse": [
                 {"matcher": "A", "hooks": [command(".claude/hooks/*"), command("a")]},
                 {"hooks": 1},
-                "x",
+                command("no group"),
                 {"matcher": "[", "hooks": [command("b")]},
                 {},
                 {"hooks": [command("c", timeout=3)]},

@@ -163,13 +163,16 @@ def test_what_a_script_names_comes_along() -> None:
     link, other = "/p/.claude/hooks/l", "/p/.claude/hooks/gone"
     files: dict[str, Found] = {
         A: fact("a", mentions=(B, link, other)),
-        B: fact("b", mentions=(A,)),
+        B: fact("b", mentions=(A,))._replace(reaches_back=True),
         link: FileFault("link", "it is a link"),
     }
     plan = planned(made, files, {A: "files/a", B: "files/b", link: "files/l"})
     assert [(each.name, each.why) for each in plan.files] == [("files/a", None), ("files/b", "files/a")]
     assert plan.handlers[0].copied == ("files/a", "files/b")
-    assert plan.handlers[0].notes == (f"{link}, which files/a names, is not copied: it is a link",)
+    assert plan.handlers[0].notes == (
+        "files/b names the hooks folder by its path: what it reads there is not the copy",
+        f"{link}, which files/a names, is not copied: it is a link",
+    )
 
 
 def test_a_path_relative_to_no_fixed_place_is_shown_as_it_is() -> None:

@@ -42,7 +42,7 @@ def shown(command: str) -> list[str]:
         ("$A/b", ["program:v<A>t</b>"]),
         ('"$A"/b "${B_1}"', ["program:v<A>t</b>", "argument:v<B_1>"]),
         ("${A:-.}/x ${A-b} ${A:?no}", ["program:v<A>t</x>", "argument:v<A>", "argument:v<A>"]),
-        ("${A:-$B} ${#A} ${A%x}", ["program:e<${A:-$B}>", "argument:e<${#A}>", "argument:e<${A%x}>"]),
+        ('${A:-$(b "}")} ${#A} ${A%x}', ["program:v<A>", "argument:e<${#A}>", "argument:e<${A%x}>"]),
         ("$(a (b) ')')/c", ["program:s<a (b) ')'>t</c>"]),
         ('"$(a "b)" \\))"', ['program:s<a "b)" \\)>']),
         ("`a \\` b`", ["program:s<a \\` b>"]),

@@ -116,6 +116,26 @@ def test_python_modules_beside_a_script_come_along(world: World) -> None:
     assert names == ["files/a.py", "files/one.py", "files/pkg/__init__.py", "files/pkg/sub.py"]
 
 
+def test_scripts_named_by_others_come_along(world: World) -> None:
+    """Required without its ending, or named anywhere below the hooks folder, a file is copied."""
+    world.script(".claude/hooks/a.mjs", "import x from './lib/one'; run(here, 'sub', 'two.sh')\n")
+    for name in ("lib/one.mjs", "sub/two.sh", "three.mjs", "node_modules/one.mjs"):
+        world.script(f".claude/hooks/{name}", "x\n")
+    world.script(".claude/hooks/two.sh", '. "$CLAUDE_PROJECT_DIR/.claude/hooks/sub/two.sh"\n')
+    world.claude("node .claude/hooks/a.mjs", ".claude/hooks/three.mjs")
+    plan = world.importer.preview("claude:project").plan
+    assert [file.name for file in plan.files if file.why is not None] == [
+        "files/lib/one.mjs",
+        "files/sub/two.sh",
+        "files/two.sh",
+    ]
+    first, second = plan.handlers
+    assert first.notes == (
+        "files/two.sh names the hooks folder by its path: what it reads there is not the copy",
+    )
+    assert second.notes == ()
+
+
 def test_a_binary_script_names_nothing(world: World) -> None:
     """A file that is no text is copied as it is."""
     path = world.script(".claude/hooks/a")
