@@ -151,7 +151,7 @@ CODEX_OUTPUTS: Final[Mapping[str, OutputRule]] = MappingProxyType(
         "SubagentStop": _STOP._replace(label="subagent stop hook"),
         "Stop": _STOP,
         "Interrupt": OutputRule(
-            "Interrupt hook",
+            "interrupt hook",
             keys={"systemMessage": "text"},
             plain_error="Interrupt hook returned non-JSON stdout",
         ),

@@ -17,7 +17,7 @@ from ..hooks.outcome import Outcome
 from .codex_output import Broken, Document, Plain, Shape, read, stated
 from .codex_output_rules import PASSED_ON
 from .codex_profiles import Profile
-from .codex_result_document import Bench, ruling
+from .codex_result_document import Bench, rest, ruling
 from .codex_result_values import COMPLETED, Context, Effects, Entry, Judged
 
 FailurePolicy: TypeAlias = Literal["continue", "block"]
@@ -127,6 +127,8 @@ def document(bench: Bench, found: Document, terms: Terms) -> Judged:
         entries = (*_entries("context", contexts), *(Entry("warning", each) for each in warnings))
         return Judged("completed", entries, Effects(contexts=contexts, warnings=warnings))
     said = ruling(bench, found)
+    if not isinstance(said, str) and said.stop and isinstance(rest(bench, found), str):
+        contexts = ()  # what is wrong beside a stop costs the context and nothing else
     lost = () if isinstance(said, str) or terms.strict else _not_passed_on(found)
     warned = tuple(Entry("warning", each) for each in (*warnings, *lost))
     if isinstance(said, str):

@@ -54,13 +54,19 @@ class Bench:
 
 def ruling(bench: Bench, document: Document) -> Ruling:
     """What a document asks for beside contexts and warnings; a text: the run failed, with this error."""
-    on_false = bench.profile.continue_false.get(bench.event, "stop")
     if document.top.get("continue") is False:
+        on_false = bench.profile.continue_false.get(bench.event, "stop")
         if on_false == "stop":
             return _stopped(bench, document)
         if on_false == "block":
             return bench.blocked(_stop_reason(document) or f"{bench.event} {_STOPPED}")
-    found = _unsupported(bench, document, universal=on_false == "unsupported")
+    return rest(bench, document)
+
+
+def rest(bench: Bench, document: Document) -> Ruling:
+    """What a document asks for but for a stop."""
+    universal = bench.profile.continue_false.get(bench.event, "stop") == "unsupported"
+    found = _unsupported(bench, document, universal=universal)
     if found is not None:
         return found
     return _RULINGS.get(bench.rule.refusal, _block)(bench, document)
@@ -162,7 +168,7 @@ def _request(bench: Bench, document: Document) -> Ruling:
 
 def _block(bench: Bench, document: Document) -> Ruling:
     """The old pair of ``decision`` and ``reason``."""
-    decision, reason = document.top.get("decision"), document.text("reason")
+    decision, reason = document.top.get("decision"), _reason(bench, document)
     output = _output(bench, document)
     if isinstance(output, str):
         return output
@@ -175,9 +181,18 @@ def _block(bench: Bench, document: Document) -> Ruling:
         if bench.profile.approve == "unsupported":
             return bench.returned("unsupported decision:approve")
         return Effects(_VERDICTS[bench.profile.approve], reason)
-    if decision is None and bench.rule.lone_reason and document.top.get("reason") is not None:
+    stops = document.top.get("continue") is False
+    if decision is None and bench.rule.lone_reason and document.top.get("reason") is not None and not stops:
         return bench.returned("reason without decision")
     return output
+
+
+def _reason(bench: Bench, document: Document) -> str | None:
+    """The reason of a decision, unless it is blank: trimmed before a tool, elsewhere as it was written."""
+    trimmed = document.text("reason")
+    if trimmed is None or bench.rule.refusal == "permission":
+        return trimmed
+    return str(document.top["reason"])
 
 
 def _output(bench: Bench, document: Document) -> Ruling:

@@ -35,10 +35,13 @@ def shortened(text: str, rule: TextLimit, save: Save, limit: int | None = None) 
         return text
     if not rule.spills:
         return _cut(text, rule) + CUT_MARK
-    path = save(text)
     most = rule.limit if limit is None else limit
-    kept = _preview(text, rule, most if rule.preview is None else min(rule.preview, most))
-    return kept if path is None else f"{kept}\n\nFull hook output saved to: {path}"
+    path = save(text)
+    footer = "" if path is None else f"\n\nFull hook output saved to: {path}"
+    if rule.preview is not None:
+        kept = min(rule.preview, most)
+        return f"{text[:kept]}\n…{len(text) - kept} characters truncated…{footer}"
+    return _preview(text, max(0, most - _tokens(footer))) + footer
 
 
 def within_limits(effects: Effects, profile: Profile, save: Save) -> Effects:
@@ -67,8 +70,11 @@ def within_limits(effects: Effects, profile: Profile, save: Save) -> Effects:
 def _size(text: str, rule: TextLimit) -> int:
     if rule.unit == "characters":
         return len(text)
-    size = len(text.encode("utf-8", "replace"))
-    return size if rule.unit == "bytes" else -(-size // TOKEN_BYTES)
+    return _tokens(text) if rule.unit == "tokens" else len(text.encode("utf-8", "replace"))
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text.encode("utf-8", "replace")) // TOKEN_BYTES)
 
 
 def _cut(text: str, rule: TextLimit) -> str:
@@ -76,15 +82,15 @@ def _cut(text: str, rule: TextLimit) -> str:
     return text.encode("utf-8", "replace")[: rule.limit].decode("utf-8", "ignore")
 
 
-def _preview(text: str, rule: TextLimit, most: int) -> str:
-    """Head and tail with a marker that says how much is left out between them."""
-    if rule.unit == "characters":
-        head, tail = most - most // 2, most // 2
-        left_out = len(text) - most
-        return f"{text[:head]}\n…{left_out} characters truncated…\n{text[len(text) - tail :]}"
+def _preview(text: str, tokens: int) -> str:
+    """Head and tail of a text with how much of it is left out, in the words that Codex has for it."""
     data = text.encode("utf-8", "replace")
-    half = most * TOKEN_BYTES // 2
-    left_out = -(-(len(data) - 2 * half) // TOKEN_BYTES)
-    head_text = data[:half].decode("utf-8", "ignore")
-    tail_text = data[len(data) - half :].decode("utf-8", "ignore")
-    return f"{head_text}\n…{left_out} tokens truncated…\n{tail_text}"
+    half = tokens * TOKEN_BYTES // 2
+    head = data[:half].decode("utf-8", "ignore")
+    tail = data[len(data) - (tokens * TOKEN_BYTES - half) :].decode("utf-8", "ignore") if tokens else ""
+    left_out = -(-(len(data) - len(head.encode()) - len(tail.encode())) // TOKEN_BYTES)
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return (
+        f"Warning: truncated output (original token count: {_tokens(text)})\nTotal output lines: {lines}\n\n"
+        f"{head}…{left_out} tokens truncated…{tail}"
+    )

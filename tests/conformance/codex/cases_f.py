@@ -67,18 +67,18 @@ def f1_3() -> None:
     assert agent.history[-1] == Message("user", "first\n\nsecond")
 
 
-def spilled(agent: Host, text: str, full: str = LONG) -> None:
+def spilled(agent: Host, text: str, full: str = LONG.strip()) -> None:
     """The model reads the ends and where the whole is; that is what was written."""
-    path = text.rpartition("Full hook output saved to: ")[2]
+    path = text.rpartition("\nFull hook output saved to: ")[2]
     assert "tokens truncated" in text
-    assert agent.files[path] == full.strip()
+    assert agent.files[path] == full
 
 
 def f1_5() -> None:
     """A long prompt is shortened."""
     agent = host("Stop", answers_with({"decision": "block", "reason": LONG}))
     agent.turn("go", ["one"])
-    spilled(agent, agent.history[-1].text)
+    spilled(agent, agent.history[-1].text, LONG)
 
 
 # ---- the start of a session and of a turn ----------------------------------------------------------------
@@ -341,7 +341,7 @@ def replaces(respond: Any, text: str) -> None:
 
 def f1_44() -> None:
     """Long feedback is shortened, its last newline gone."""
-    agent, output = outputs(BASH, "PostToolUse", answers_with({"decision": "block", "reason": LONG + "\n"}))
+    agent, output = outputs(BASH, "PostToolUse", answers_with(Wrote(stderr=LONG + "\n", code=2)))
     spilled(agent, output)
 
 

@@ -220,6 +220,23 @@ def test_reserved_fields_of_a_request_fail(decision: dict[str, Any], text: str) 
     assert found == failed(f"PermissionRequest hook returned unsupported {text}")
 
 
+def test_what_is_wrong_beside_a_stop_costs_its_context() -> None:
+    """It is a stop nevertheless."""
+    context = specific("PostToolUse", additionalContext="c")
+    for fault in ({"suppressOutput": True}, {"decision": "block"}):
+        found = judge("PostToolUse", CODEX, exited({"continue": False, **fault, **context}))
+        assert (found.status, found.effects.contexts) == ("stopped", ())
+    found = judge("PostToolUse", CODEX, exited({"continue": False, "reason": "r", **context}))
+    assert found.effects.contexts == (Context("c"),)
+
+
+def test_a_reason_is_trimmed_before_a_tool_and_nowhere_else() -> None:
+    """Where it is the model's text it stays as it was written."""
+    answer = {"decision": "block", "reason": " r\n"}
+    assert judge("PreToolUse", CODEX, exited(answer)).effects.reason == "r"
+    assert judge("Stop", CODEX, exited(answer)).effects.reason == " r\n"
+
+
 def test_a_denied_request_has_a_reason_in_any_case() -> None:
     """Upstream's own where there is none."""
     answer = specific("PermissionRequest", decision={"behavior": "deny", "message": " ", "interrupt": False})
@@ -501,7 +518,7 @@ def test_a_failed_run_has_no_effect_but_its_messages(run: tuple[Profile, str, Ou
     if effects.verdict == "deny":
         assert found.status == "blocked"
         assert effects.reason is not None
-        assert effects.reason.strip() == effects.reason != ""
+        assert effects.reason.strip()
 
 
 @given(runs())
