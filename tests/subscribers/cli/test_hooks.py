@@ -173,6 +173,19 @@ def test_wrong_words_are_wrong_usage(run: Run, arguments: tuple[str, ...]) -> No
     assert run(*arguments).status == USAGE
 
 
+def test_the_commands_of_bitfuns_page_are_understood(pages: Path, run: Run) -> None:
+    """Every form that the page lists for its own command means something here: none is wrong usage."""
+    (page,) = pages.glob("004_*.txt")
+    known = {"text|json": "json", "user|project": "user"}
+    forms = re.findall(r"^bitfun hooks (\w+.*)$", page.read_text(), re.MULTILINE)
+    assert [form.split()[0] for form in forms] == [
+        *("list", "import", "update", "enable", "disable", "remove", "reset"),
+    ]
+    for form in forms:
+        words = re.sub(r"[\[\]<>]", "", form).split()
+        assert run(*(known.get(word, word) for word in words)).status != USAGE, form
+
+
 def test_nothing_foreign_reaches_the_terminal(workspace: Path, run: Run) -> None:
     """Control characters and marks of direction in commands and paths come as escapes, in every text."""
     evil = "echo \u202e\u2066 \x1b[2J\x07 \x9b1m"

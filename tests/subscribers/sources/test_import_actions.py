@@ -106,6 +106,48 @@ def test_what_was_confirmed_runs_from_its_copy(world: World) -> None:
     assert found.profile == "claude"
 
 
+FORMS = (
+    ".claude/hooks/a.sh 1",
+    "./.claude/hooks/a.sh '2 3'",
+    '"$CLAUDE_PROJECT_DIR"/.claude/hooks/a.sh "x$((1+1))"',
+    '"${CLAUDE_PROJECT_DIR:-$(pwd)}/.claude/hooks/a.sh"',
+    "$CLAUDE_PROJECT_DIR/.claude/hooks/a.sh | tr a b >&2; echo $?",
+    "sh '.claude/hooks/a.sh' <.claude/hooks/a.sh",
+    "if [ -x .claude/hooks/a.sh ]; then .claude/hooks/a.sh yes; else echo no; fi",
+    'X=.claude/hooks/a.sh; sh -c \'echo "$0" | wc -l\' "$X"',
+    'cd "$CLAUDE_PROJECT_DIR" && .claude/hooks/a.sh && echo done # .claude/hooks/a.sh',
+    "bash ~/.claude/hooks/b.sh a\\ b",
+    "$HOME/.claude/hooks/b.sh 'it'\\''s' \n.claude/hooks/a.sh",
+    '.claude/hooks/"a.sh" "`echo q`"',
+)
+"""Commands as they are found in settings of many projects."""
+
+
+def test_commands_do_from_the_copy_what_they_did_before(world: World) -> None:
+    """Each real form, run by a shell as it was written and as it was imported, says the same."""
+    world.script(".claude/hooks/a.sh", '#!/bin/sh\necho "a <$*>"\n')
+    world.script("~/.claude/hooks/b.sh", '#!/bin/sh\necho "b <$*>"\n')
+    world.places = ImportPlaces(f"{world.places.root} it's $HOME", str(world.ws))
+    world.importer = Importer(world.places, homes({"HOME": str(world.home)}))
+    world.claude(*FORMS)
+    plan = world.importer.preview("claude:project").plan
+    assert plan.skipped == ()
+    world.imported()
+    environ = {"PATH": os.environ["PATH"], "HOME": str(world.home), "CLAUDE_PROJECT_DIR": str(world.ws)}
+
+    def said(command: str) -> tuple[int, bytes, bytes]:
+        ran = subprocess.run(command, shell=True, cwd=world.ws, env=environ, capture_output=True, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    before = [said(form) for form in FORMS]
+    assert [handler.source_command for handler in plan.handlers] == list(FORMS)
+    assert all("/snapshots/" in handler.command for handler in plan.handlers)
+    (world.ws / ".claude").rename(world.ws / "away")
+    (world.home / ".claude").rename(world.home / "away")
+    assert [said(handler.command) for handler in plan.handlers] == before
+    assert all(b"<" in out + err or out for _, out, err in before)
+
+
 def test_python_modules_beside_a_script_come_along(world: World) -> None:
     """Modules and packages of the hooks folder that a script imports are copied; others are not."""
     world.script(".claude/hooks/a.py", "import os, one\nfrom pkg.sub import x\n", mode=0o644)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -421,6 +422,13 @@ def _loaded(folder: Path) -> Index | str:
         return ImportStore(str(folder), "user").load()
     except StoreCorrupt as error:
         return error.reason
+
+
+def test_changes_of_one_store_at_once_are_all_kept(folder: Path) -> None:
+    """Writers wait for each other: none overwrites what another has just written."""
+    with ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(lambda number: stored(folder, "a", path=f"/h/{number}"), range(24)))
+    assert {each.id for each in ImportStore(str(folder), "user").load().records} == {each.id for each in made}
 
 
 def test_where_stores_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
