@@ -18,13 +18,14 @@ from .servers import stop
 
 
 @contextmanager
-def up(handlers: Mapping[str, str]) -> Iterator[str]:
-    """Run with these files of handlers, source by name; the bus's directory."""
+def up(handlers: Mapping[str, str], *options: str) -> Iterator[str]:
+    """Run with these files of handlers, source by name; the bus's directory. Without options no HTTP API."""
     with scratch() as bus, tempfile.TemporaryDirectory() as folder:
         for name, source in handlers.items():
             (Path(folder) / name).write_text(source)
         command = [
-            *(str(Path(sys.executable).with_name("prxbus")), "up", "--json", "--no-http"),
+            *(str(Path(sys.executable).with_name("prxbus")), "up", "--json"),
+            *(options or ("--no-http",)),
             *("--log-level", "error", "--runtime-dir", bus, "--handlers", folder),
         ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
