@@ -54,7 +54,7 @@ class OutputRule(NamedTuple):
     ``plain_error`` is what is said of other text than JSON where that fails, if not that the JSON is invalid.
     ``missing`` is what exit code 2 should have written to stderr. ``default_reason`` is the reason of a
     denial that has none and counts nevertheless; None: it fails. ``lone_reason``: a reason without a decision
-    fails too. ``stop_text`` is said where ``continue: false`` came without
+    fails too. ``raw_reason``: a reason stays as it was written, elsewhere it is trimmed. ``stop_text`` is said where ``continue: false`` came without
     a reason; ``prevents``: it keeps what was about to happen from happening. ``shows_stderr``: a failed run
     is told by its stderr. ``silent``: nothing that a handler writes counts. ``refusal`` is how the agent is
     told no.
@@ -69,6 +69,7 @@ class OutputRule(NamedTuple):
     missing: str = "a reason"
     default_reason: str | None = None
     lone_reason: bool = False
+    raw_reason: bool = False
     stop_text: str | None = None
     prevents: bool = False
     shows_stderr: bool = False
@@ -127,6 +128,7 @@ CODEX_OUTPUTS: Final[Mapping[str, OutputRule]] = MappingProxyType(
             specific={**_CONTEXT, "updatedMCPToolOutput": "any"},
             missing="feedback",
             lone_reason=True,
+            raw_reason=True,
             stop_text="PostToolUse hook stopped execution",
             refusal="decision",
         ),
@@ -145,6 +147,7 @@ CODEX_OUTPUTS: Final[Mapping[str, OutputRule]] = MappingProxyType(
             specific=_CONTEXT,
             missing="a blocking reason",
             prevents=True,
+            raw_reason=True,
             refusal="decision",
         ),
         "SubagentStart": _SESSION_START._replace(label="subagent start", refusal="nothing"),

@@ -188,11 +188,9 @@ def _block(bench: Bench, document: Document) -> Ruling:
 
 
 def _reason(bench: Bench, document: Document) -> str | None:
-    """The reason of a decision, unless it is blank: trimmed before a tool, elsewhere as it was written."""
+    """The reason of a decision; None where it is blank."""
     trimmed = document.text("reason")
-    if trimmed is None or bench.rule.refusal == "permission":
-        return trimmed
-    return str(document.top["reason"])
+    return trimmed if trimmed is None or not bench.rule.raw_reason else str(document.top["reason"])
 
 
 def _output(bench: Bench, document: Document) -> Ruling:

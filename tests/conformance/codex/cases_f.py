@@ -67,18 +67,18 @@ def f1_3() -> None:
     assert agent.history[-1] == Message("user", "first\n\nsecond")
 
 
-def spilled(agent: Host, text: str, full: str = LONG.strip()) -> None:
+def spilled(agent: Host, text: str) -> None:
     """The model reads the ends and where the whole is; that is what was written."""
     path = text.rpartition("\nFull hook output saved to: ")[2]
     assert "tokens truncated" in text
-    assert agent.files[path] == full
+    assert agent.files[path] == LONG.strip()
 
 
 def f1_5() -> None:
     """A long prompt is shortened."""
     agent = host("Stop", answers_with({"decision": "block", "reason": LONG}))
     agent.turn("go", ["one"])
-    spilled(agent, agent.history[-1].text, LONG)
+    spilled(agent, agent.history[-1].text)
 
 
 # ---- the start of a session and of a turn ----------------------------------------------------------------

@@ -230,11 +230,13 @@ def test_what_is_wrong_beside_a_stop_costs_its_context() -> None:
     assert found.effects.contexts == (Context("c"),)
 
 
-def test_a_reason_is_trimmed_before_a_tool_and_nowhere_else() -> None:
-    """Where it is the model's text it stays as it was written."""
-    answer = {"decision": "block", "reason": " r\n"}
-    assert judge("PreToolUse", CODEX, exited(answer)).effects.reason == "r"
-    assert judge("Stop", CODEX, exited(answer)).effects.reason == " r\n"
+@pytest.mark.parametrize(
+    "event, reason",
+    [("PreToolUse", "r"), ("Stop", "r"), ("PostToolUse", " r\n"), ("UserPromptSubmit", " r\n")],
+)
+def test_a_reason_is_trimmed_but_for_two_events(event: str, reason: str) -> None:
+    """There it stays as it was written."""
+    assert judge(event, CODEX, exited({"decision": "block", "reason": " r\n"})).effects.reason == reason
 
 
 def test_a_denied_request_has_a_reason_in_any_case() -> None:
