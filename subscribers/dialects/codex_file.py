@@ -332,7 +332,18 @@ def _read_group(rule: EventRule, number: int, group: Any, where: Path, reading: 
             del findings.warnings[said:]
         elif handler is not None and not reading.disabled:
             reading.order += 1
-            entry.handler = handler
+            if not _is_switched_off(handler, reading):
+                entry.handler = handler
+
+
+def _is_switched_off(handler: CodexHandler, reading: Reading) -> bool:
+    """Whether a person has switched a handler off, in the records that its own file carries."""
+    state = reading.states.get(handler.key)
+    if state is None or state.enabled is not False:
+        return False
+    where = ("hooks", handler.event, handler.group, "hooks", handler.index)
+    reading.findings.say("switched_off", where, f"it is switched off: hooks.state has {quote(handler.key)}")
+    return True
 
 
 def _matcher(

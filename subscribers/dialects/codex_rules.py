@@ -40,6 +40,7 @@ CODES: Final[dict[str, Severity]] = {
     "wrong_handler": "error",
     "unknown_type": "error",
     "not_run": "warning",
+    "switched_off": "info",
     "wrong_type": "error",
     "missing_field": "error",
     "empty_command": "error",

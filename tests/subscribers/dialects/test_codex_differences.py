@@ -11,6 +11,7 @@ from subscribers.dialects.codex_differences import (
     PAGE_DIFFERENCES,
     PATTERN_DIFFERENCES,
     Leniency,
+    PageDifference,
     PatternDifference,
 )
 from subscribers.dialects.codex_file import read_document
@@ -72,13 +73,18 @@ def test_the_rows_of_the_page_say_what_the_profile_has() -> None:
 
 def test_the_rows_where_bitfun_is_as_codex() -> None:
     """A handler that says ``async``, no time, and another spelling."""
-    text = b'{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x","async":true,"timeout":0,"command_windows":"y"}]}]}}'
+    fields = b'"type":"command","command":"x","async":true,"timeout":0,"command_windows":"y"'
+    text = b'{"hooks":{"Stop":[{"hooks":[{' + fields + b"}]}]}}"
     for profile in (BITFUN, CODEX):
         (handler,) = read_document(text, "/hooks.json", profile).handlers
         assert (handler.is_async, handler.timeout_s, handler.command_windows) == (True, 1.0, "y")
 
 
-ROWS = [*LENIENCIES, *PATTERN_DIFFERENCES, *PAGE_DIFFERENCES]
+ROWS: list[Leniency | PatternDifference | PageDifference] = [
+    *LENIENCIES,
+    *PATTERN_DIFFERENCES,
+    *PAGE_DIFFERENCES,
+]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.number for row in ROWS])

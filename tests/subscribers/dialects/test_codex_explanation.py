@@ -95,9 +95,13 @@ def test_codex_own_record_is_shown_with_key_and_hash() -> None:
 def test_records_of_the_file_itself_count() -> None:
     """A config.toml carries them."""
     text = '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "x"\n'
-    text += '[hooks.state."/h/config.toml:stop:0:0"]\nenabled = false\n'
-    (handler,) = explain(text.encode(), "/h/config.toml", CODEX).handlers
-    assert (handler.line, handler.diagnostics[0].code) == (2, "review_disabled")
+    record = '[hooks.state."/h/config.toml:stop:0:0"]\n'
+    reviewed = f'{text}{record}trusted_hash = "sha256:0"\n'
+    (handler,) = explain(reviewed.encode(), "/h/config.toml", CODEX).handlers
+    assert (handler.line, handler.diagnostics[0].code) == (2, "review_modified")
+    off = f"{text}{record}enabled = false\n"
+    (handler,) = explain(off.encode(), "/h/config.toml", CODEX).handlers
+    assert (handler.status, handler.diagnostics[0].code) == ("skipped", "switched_off")
 
 
 def test_handlers_of_claude_code() -> None:

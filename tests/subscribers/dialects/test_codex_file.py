@@ -354,6 +354,15 @@ def test_a_toml_file_gives_what_json_would() -> None:
     assert found.diagnostics == ()
 
 
+def test_a_handler_that_a_person_switched_off_does_not_run() -> None:
+    """It keeps its number, and the record is named; one that only says its hash runs."""
+    records = f'[hooks.state."{CONFIG}:pre_tool_use:0:0"]\nenabled = false\n'
+    records += f'[hooks.state."{CONFIG}:pre_tool_use:0:1"]\ntrusted_hash = "sha256:0"\n'
+    found = read((TOML + records).encode(), path=CONFIG)
+    assert [(each.command, each.order) for each in found.handlers] == [("b", 1), ("c", 2)]
+    assert codes(found) == ["switched_off"]
+
+
 @pytest.mark.parametrize(
     "text,code,line",
     [
