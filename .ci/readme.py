@@ -25,6 +25,7 @@ from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
 from subscribers.dialects.librefang_differences import DIFFERENCES  # noqa: E402
 from subscribers.dialects.prx_plugin_rules import KEYS  # noqa: E402
 from subscribers.dialects.prx_rules import FIELDS, METACHARACTERS  # noqa: E402
+from subscribers.hooks.import_plan import SKIPS  # noqa: E402
 from subscribers.http.application import describe_api  # noqa: E402
 
 BLOCK = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -114,6 +115,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "transform-keys": transform_table,
     "http-endpoints": endpoints_table,
     "exits": lambda: table(("Code", "Meaning"), ((row.code, row.meaning) for row in exits.TABLE)),
+    "import-skips": lambda: table(
+        ("Code", "Left out because"), ((f"`{code}`", why) for code, why in SKIPS.items())
+    ),
     "hook-fields": lambda: table(
         ("Field", "Type", "Default", "Meaning"),
         ((f"`{f.name}`", f.type, f.default, f.meaning) for f in FIELDS),

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from .import_draft import Draft, DraftHandler, Skipped, Text, filled
@@ -28,6 +29,30 @@ HOOKS_NAME: Final = "hooks.json"
 
 WRITTEN: Final = "written to"
 """The state of a file that a hook's output goes to."""
+
+SKIPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "unsupported_event": "the agent's profile has no such event",
+        "unsupported_type": "`http`, `mcp_tool`, `prompt` and `agent` handlers, and types that nobody knows",
+        "unsupported_field": "a `shell` that does not run here",
+        "invalid": "the profile would not run it; the reason is its own",
+        "own_entry": "it is the entry of `prxbus attach`",
+        "disabled": "Codex's record switches this handler off",
+        "all_disabled": "`disableAllHooks`, or Codex's feature switch: the agent runs no hooks",
+        "dynamic_path": "which file is meant is only known when the command runs",
+        "wildcard": "a pattern in a path",
+        "escapes": "`..` in a path into the hooks folder",
+        "too_deep": "more than 8 folders below the hooks folder",
+        "missing": "there is no such file in the hooks folder",
+        "link": "the file, or a folder on the way to it, is a link",
+        "not_a_file": "a folder, a pipe or a device",
+        "unreadable": "no permission, or another error of the system",
+        "too_large": "a file of more than 1 MiB, or with it more than 16 MiB in all",
+        "too_many_files": "with it there would be more than 256 files",
+        "too_many_handlers": "beyond the first 2,048 of a source",
+    }
+)
+"""Why something is not imported, by code."""
 
 Disposition: TypeAlias = Literal["import", "update", "unchanged", "empty"]
 """What confirming would do. ``empty``: there is nothing to import."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from subscribers.hooks.import_plan import (
     FILE_BYTES,
     MAX_FILES,
+    SKIPS,
     TOTAL_BYTES,
     FileFact,
     FileFault,
@@ -75,6 +78,21 @@ def changed(value: Any) -> Any:
 def test_fingerprints_are_equal_exactly_for_equal_plans(one: Plan, other: Plan) -> None:
     """The fingerprint changes if and only if the plan does."""
     assert (one.fingerprint == other.fingerprint) == (one == other)
+
+
+@given(PLANS)
+def test_every_reason_is_documented(plan: Plan) -> None:
+    """Whatever is left out has a code of the table, and each handler is either planned or left out."""
+    assert {each.code for each in plan.skipped} <= set(SKIPS)
+
+
+def test_every_code_is_in_the_table() -> None:
+    """Each code that stands in the modules of importing stands in the table too, and no other."""
+    root = Path(__file__).parents[3] / "subscribers"
+    source = "".join(path.read_text() for path in sorted(root.glob("*/import_*.py")))
+    pattern = r'(?:_Skip|(?<!Import)Refused|NotRead|FileFault|Skipped)\(\s*"([a-z_]+)"'
+    used = set(re.findall(pattern, source)) - {"unread"}  # of a file that stays where it is
+    assert used == set(SKIPS)
 
 
 @given(PLANS, st.data())
