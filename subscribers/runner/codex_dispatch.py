@@ -146,6 +146,8 @@ class CodexDispatcher:
         selection = select(snapshot, name, event, self._workspace, self._home)
         if name in ("session_start", "user_prompt"):
             self.sessions.began(selection.session)
+        elif name == "session_end":
+            self.sessions.end(selection.session)
         if selection.remote is not None:
             found.land(Verdict(self._remote(selection)))
             return
@@ -165,8 +167,6 @@ class CodexDispatcher:
         for each in selection.chosen:
             if each.handler.is_async:
                 self._start_async(each, event, scene, selection, arrived)
-        if name == "session_end":
-            self.sessions.end(selection.session)
         if not sync:
             found.land(work.verdict())
 
