@@ -54,10 +54,10 @@ class OutputRule(NamedTuple):
     ``plain_error`` is what is said of other text than JSON where that fails, if not that the JSON is invalid.
     ``missing`` is what exit code 2 should have written to stderr. ``default_reason`` is the reason of a
     denial that has none and counts nevertheless; None: it fails. ``lone_reason``: a reason without a decision
-    fails too. ``raw_reason``: a reason stays as it was written, elsewhere it is trimmed. ``stop_text`` is said where ``continue: false`` came without
-    a reason; ``prevents``: it keeps what was about to happen from happening. ``shows_stderr``: a failed run
-    is told by its stderr. ``silent``: nothing that a handler writes counts. ``refusal`` is how the agent is
-    told no.
+    fails too. ``raw_reason``: a reason stays as it was written, elsewhere it is trimmed. ``stop_text`` is
+    said where ``continue: false`` came without a reason; ``prevents``: it keeps what was about to happen from
+    happening. ``shows_stderr``: a failed run is told by its stderr. ``silent``: nothing that a handler writes
+    counts. ``refusal`` is how the agent is told no.
     """
 
     label: str

@@ -417,6 +417,7 @@ CLAUDE: Final = Profile(
             "TaskCreated": "block",
             "TaskCompleted": "block",
             "TeammateIdle": "continue",
+            "WorktreeCreate": "block",
             "PostToolBatch": "block",
             "ConfigChange": "block",
             "PreModelSwitch": "block",
@@ -491,4 +492,6 @@ def _shown(value: Any) -> str:
         return ", ".join(sorted(value)) or "–"
     if isinstance(value, tuple):
         return " ".join(value) or "–"
-    return f"{value:,g}" if isinstance(value, int | float) else str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
