@@ -156,6 +156,7 @@ def _confirming(options: argparse.Namespace, fingerprint: str) -> str:
 def _importer(options: argparse.Namespace) -> Importer:
     from ..sources.import_actions import Importer, ImportRefused
     from ..sources.import_places import ImportPlaces, import_root
+    from ..sources.import_reader import is_text
     from ..sources.import_sources import homes, is_remote
 
     workspace = options.workspace
@@ -166,8 +167,12 @@ def _importer(options: argparse.Namespace) -> Importer:
     workspace = os.path.abspath(workspace or os.getcwd())
     if not os.path.isdir(workspace):
         raise CommandError(f"there is no workspace {workspace}", "no_workspace", UNAVAILABLE)
+    found = homes(os.environ)
+    for path in (workspace, found.home, found.claude, found.codex):
+        if not is_text(path):
+            raise ImportRefused("unsupported", f"{path} is not UTF-8, and imports are kept by their paths")
     places = ImportPlaces(import_root(None, os.environ), workspace)
-    return Importer(places, homes(os.environ))
+    return Importer(places, found)
 
 
 @contextmanager

@@ -31,10 +31,14 @@ _MARKED: Final = re.compile(r"\.(?:claude|codex)/+hooks(?![\w-])")
 
 @dataclass(frozen=True, slots=True)
 class HooksFolder:
-    """A folder whose files are copied: its absolute ``path``, and what it is called in a snapshot."""
+    """A folder whose files are copied: its absolute ``path``, and what it is called in a snapshot.
+
+    ``root`` is the folder below which no link is followed on the way to a file; ``path`` lies in it.
+    """
 
     path: str
     name: str
+    root: str
 
 
 @dataclass(frozen=True, slots=True)

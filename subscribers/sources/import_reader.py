@@ -48,7 +48,7 @@ MAX_LOOKS: Final = 1_024
 """Files that are read for one plan, and entries of a hooks folder that are looked at."""
 _READ_BYTES: Final = 4 * TOTAL_BYTES
 
-_WORD: Final = re.compile(r"[\w.-]*\w")
+_WORD: Final = re.compile(r"[\w.-]+")
 _MARKED: Final = re.compile(rb"\.(?:claude|codex)/+hooks\b")
 _SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 _RELATIVE: Final = re.compile(r"""["'`]\.{1,2}/([^"'`\n]+)["'`]""")
@@ -88,7 +88,7 @@ def read_source(source: Source) -> Text:
         raise SourceUnavailable(reading.code, f"{source.path}: {reading.message}")
     try:
         document = _toml(reading.text) if source.path.endswith(".toml") else read_json(reading.text)
-    except (JsonRefused, ValueError, RecursionError) as error:
+    except (JsonRefused, ValueError, TypeError, RecursionError) as error:
         raise SourceUnavailable("not_readable", f"{source.path}: {_why(error)}") from None
     if not isinstance(document, dict) or is_too_deep(document):
         raise SourceUnavailable("not_readable", f"{source.path}: it is no object, or nested too deeply")
@@ -121,8 +121,11 @@ def plan_source(source: Source, homes: Homes, root: str, previous: Previous | No
 def surroundings(source: Source, homes: Homes) -> Surroundings:
     """What the paths in a source's commands are relative to."""
     is_claude = source.agent == "claude-code"
-    own = HooksFolder(os.path.join(source.config, "hooks"), "files")
-    users = HooksFolder(os.path.join(homes.claude if is_claude else homes.codex, "hooks"), "user")
+    # People link their own folder from elsewhere; a repository has no business to lead out of itself.
+    root = source.base if source.scope == "project" else source.config
+    own = HooksFolder(os.path.join(source.config, "hooks"), "files", root)
+    home = homes.claude if is_claude else homes.codex
+    users = HooksFolder(os.path.join(home, "hooks"), "user", home)
     folders = (own,) if users.path == own.path else (own, users)
     variables = {"HOME": homes.home}
     variables |= {"CLAUDE_CONFIG_DIR": homes.claude} if is_claude else {"CODEX_HOME": homes.codex}
@@ -181,12 +184,12 @@ def _look_at(
         if path in found:
             continue
         folder = next(each for each in around.folders if _is_in(path, each.path))
-        relative = os.path.relpath(path, os.path.dirname(folder.path))
+        relative = os.path.relpath(path, folder.root)
         if len(contents) >= MAX_LOOKS or budget <= 0:
             found[path] = FileFault("too_many_files", f"more than {MAX_FILES} files, or too much in them")
             continue
         try:
-            content = read_below(os.path.dirname(folder.path), relative, FILE_BYTES)
+            content = read_below(folder.root, relative, FILE_BYTES)
         except NotRead as error:
             found[path] = FileFault(error.code, str(error))
             continue
@@ -221,7 +224,7 @@ def _external(path: str) -> Found:
 
 
 def _listing(folder: str) -> tuple[str, ...]:
-    """The files of a hooks folder, relative to it; what is hidden or compiled does not count."""
+    """The files of a hooks folder, relative to it; what is hidden, compiled or no UTF-8 does not count."""
     found: list[str] = []
     for where, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if _counts(name))
@@ -233,7 +236,16 @@ def _listing(folder: str) -> tuple[str, ...]:
 
 
 def _counts(name: str) -> bool:
-    return not name.startswith(".") and name not in ("__pycache__", "node_modules")
+    return not name.startswith(".") and name not in ("__pycache__", "node_modules") and is_text(name)
+
+
+def is_text(path: str) -> bool:
+    """Whether a path is UTF-8, so that it can stand in a plan and an index."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _mentions(path: str, content: bytes, folder: str, listing: Iterable[str]) -> tuple[str, ...]:
@@ -242,7 +254,7 @@ def _mentions(path: str, content: bytes, folder: str, listing: Iterable[str]) ->
         text = content.decode()
     except UnicodeDecodeError:
         return ()
-    words = set(_WORD.findall(text))
+    words = {word.rstrip(".-") for word in _WORD.findall(text)}
     modules: set[str] = set()
     if path.endswith(".py") or (text.startswith("#!") and "python" in text.partition("\n")[0]):
         modules = {word for line in _IMPORT.findall(text) for word in re.findall(r"\w+", line)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -136,6 +137,9 @@ def test_stale_unavailable_and_refused_end_differently(workspace: Path, run: Run
     assert run("reset", "user", "--confirm").status == REFUSED
     assert run("--workspace", "ssh://host/x").status == REFUSED
     assert run("--workspace", "/nowhere/at/all").status == UNAVAILABLE
+    odd = os.fsdecode(os.fsencode(workspace) + b"/\xff")
+    os.mkdir(odd)
+    assert run("--workspace", odd).status == REFUSED
     assert len({STALE, UNAVAILABLE, REFUSED, FAILED, DONE, USAGE}) == 6
     meanings = {row.code: row.meaning for row in TABLE}
     readme = (ROOT / "README.md").read_text()

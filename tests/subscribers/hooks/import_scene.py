@@ -12,12 +12,15 @@ from subscribers.hooks.import_plan import FileFact, FileFault, Found, Origin, Pl
 AROUND: Final = Surroundings(
     home="/h",
     base="/p",
-    folders=(HooksFolder("/p/.claude/hooks", "files"),),
+    folders=(HooksFolder("/p/.claude/hooks", "files", "/p"),),
     variables={"HOME": "/h", "CLAUDE_PROJECT_DIR": "/p"},
     cwd="/p",
 )
 USER_AROUND: Final = Surroundings(
-    home="/h", base="/h", folders=(HooksFolder("/h/.claude/hooks", "files"),), variables={"HOME": "/h"}
+    home="/h",
+    base="/h",
+    folders=(HooksFolder("/h/.claude/hooks", "files", "/h/.claude"),),
+    variables={"HOME": "/h"},
 )
 KEYS: Final = frozenset({"type", "command", "args", "timeout", "async", "commandWindows", "shell"})
 ORIGIN: Final = Origin("claude:project", "claude-code", "project", "/p/.claude/settings.json", "claude")

@@ -16,8 +16,8 @@ from subscribers.hooks.import_paths import (
 )
 from subscribers.hooks.import_words import split_words
 
-OWN = HooksFolder("/p/.claude/hooks", "files")
-USERS = HooksFolder("/h/.claude/hooks", "user")
+OWN = HooksFolder("/p/.claude/hooks", "files", "/p")
+USERS = HooksFolder("/h/.claude/hooks", "user", "/h/.claude")
 PROJECT = Surroundings(
     home="/h",
     base="/p",
@@ -27,7 +27,10 @@ PROJECT = Surroundings(
     cwd="/p",
 )
 USER = Surroundings(
-    home="/h", base="/h", folders=(HooksFolder("/h/.claude/hooks", "files"),), variables={"HOME": "/h"}
+    home="/h",
+    base="/h",
+    folders=(HooksFolder("/h/.claude/hooks", "files", "/h/.claude"),),
+    variables={"HOME": "/h"},
 )
 
 

@@ -226,6 +226,30 @@ def test_a_linked_hooks_folder_is_not_followed(world: World) -> None:
     assert [each.code for each in world.importer.preview("claude:project").plan.skipped] == ["link"]
 
 
+def test_a_linked_folder_of_a_repository_leads_nowhere(world: World) -> None:
+    """The user's own folder may be a link; that of a project, which comes from somebody else, may not."""
+    for place, name in ((world.ws, "claude:project"), (world.home, "claude:user")):
+        (place / "dotfiles" / "hooks").mkdir(parents=True)
+        (place / "dotfiles" / "hooks" / "a.sh").write_text("x")
+        (place / ".claude").symlink_to(place / "dotfiles")
+        path = ".claude/settings.json" if place == world.ws else "~/.claude/settings.json"
+        world.claude(f"{place}/.claude/hooks/a.sh", name=path)
+        plan = world.importer.preview(name).plan
+        assert [each.code for each in plan.skipped] == (["link"] if place == world.ws else [])
+
+
+def test_odd_texts_and_names_cost_no_time(world: World) -> None:
+    """A megabyte of one character is gone through once; a name that is no UTF-8 is passed over."""
+    world.script(".claude/hooks/a.py", "import pkg\n" + "-" * 1_000_000, mode=0o644)
+    world.script(".claude/hooks/pkg/__init__.py", "")
+    folder = os.fsencode(world.ws / ".claude" / "hooks" / "pkg")
+    with open(folder + b"/\xff.py", "wb"):
+        pass
+    world.claude("python3 .claude/hooks/a.py")
+    plan = world.importer.preview("claude:project").plan
+    assert [file.name for file in plan.files] == ["files/a.py", "files/pkg/__init__.py"]
+
+
 def test_unreadable_files_are_told_as_such(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file without permission is skipped, whoever runs the test."""
     world.script(".claude/hooks/a.sh")
@@ -354,7 +378,18 @@ def test_a_source_that_cannot_be_read_is_unavailable(world: World, content: byte
         world.importer.preview("claude:project")
 
 
-@pytest.mark.parametrize("content", ["x = ", "x = 1e999999", "a." * 40 + "b = 1", "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "x = ",
+        "x = 1e999999",
+        "x = 99999999999999999999",
+        "x = 2026-01-01",
+        "x = [" * 300 + "]" * 300,
+        "a." * 40 + "b = 1",
+        "\x00",
+    ],
+)
 def test_toml_of_any_kind_is_read_or_refused(world: World, content: str) -> None:
     """A config.toml that is none is unavailable; what JSON cannot hold in one does not matter."""
     world.script(".codex/config.toml", content)

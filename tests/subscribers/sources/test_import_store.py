@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -276,6 +277,25 @@ def test_contents_that_are_not_the_record_are_never_published(folder: Path) -> N
     with store.locked(), pytest.raises(StoreUnusable, match="not what was to be"):
         store.put(record(contents("a")), contents("b"), 0.0)
     assert store.load() == Index()
+
+
+def test_a_full_disk_leaves_the_store_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy that cannot be written is an error, and what it left goes with the next change."""
+    made = stored(folder, "a")
+
+    def full(path: str, name: str, content: object) -> None:
+        Path(path, "half").write_text("x")
+        raise OSError(errno.ENOSPC, "No space left on device", name)
+
+    store = ImportStore(str(folder), "user")
+    with monkeypatch.context() as patched:
+        patched.setattr("subscribers.sources.import_store.write_below", full)
+        with pytest.raises(StoreUnusable, match="No space left"):
+            put(store, "b")
+    assert store.load().records == (made,)
+    assert store.snapshot(made).verify() is None
+    assert put(store, "b") == "applied"
+    assert not [name for name in files_below(folder) if name.startswith("staging")]
 
 
 CORRUPT: dict[str, Callable[[Path], object]] = {
