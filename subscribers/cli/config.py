@@ -56,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
                 {"name": each.name, "origin": each.path, **each.table.model_dump(exclude={"name"})}
                 for each in configured.transforms
             ],
+            "hook_files": [each._asdict() for each in configured.hook_files],
             "diagnostics": [
                 {
                     "severity": d.severity,
@@ -79,6 +80,9 @@ def run(options: argparse.Namespace) -> int:
             print(f"{key:<{widths[0]}}  {shown:>{widths[1]}}  {origin:<{widths[2]}}  {meaning}")
         for each in configured.transforms:
             print(f"transform {printable(each.name)}: {printable(shlex.join(each.table.command))}")
+        for file in configured.hook_files:
+            whose = "the workspace's" if file.is_workspace else "yours"
+            print(f"hook file {printable(file.path)}: {file.profile or 'as its place says'}, {whose}")
     if not options.json:
         for diagnostic in diagnostics:
             print(diagnostic.render(), file=sys.stderr)

@@ -72,7 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run until told to stop; returns the exit code."""
     from ..config import files
+    from ..sources.codex_layers import REMOTE, is_remote
 
+    if options.workspace is not None and is_remote(options.workspace):
+        raise UsageError(f"workspace {options.workspace!r}: {REMOTE}")
     workspace = None if options.workspace is None else _absolute(options.workspace)
     if workspace is not None and not os.path.isdir(workspace):
         raise UsageError(f"workspace {workspace!r} is not a directory")
