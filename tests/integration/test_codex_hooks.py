@@ -7,6 +7,7 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -16,6 +17,9 @@ from typing import Any, NamedTuple
 from broker.client import Decision, Publisher
 from broker.testing import running_broker
 from subscribers.sources.attach_context import save
+from subscribers.sources.import_actions import Importer
+from subscribers.sources.import_places import ImportPlaces
+from subscribers.sources.import_sources import homes
 from tests.integration.service_scene import Runner, serving
 from tests.integration.shell_scene import Monitor
 from tests.integration.transform_scene import write
@@ -263,3 +267,33 @@ def test_the_handlers_of_a_configured_file_may_be_a_server() -> None:
         finally:
             server.shutdown()
             serving_thread.join(20)
+
+
+def test_an_import_runs_from_its_snapshot_as_long_as_that_is_what_was_confirmed() -> None:
+    """The source's later edits do not count; a changed copy does not run, nor does a disabled import."""
+    with scene() as made:
+        script = made.workspace / ".claude" / "hooks" / "guard.sh"
+        write(script, "#!/bin/sh\necho imported >&2\nexit 2\n", mode=0o755)
+        command = '"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.sh'
+        write(made.workspace / ".claude" / "settings.json", document(("Bash", {"command": command})))
+        home = str(made.root / "home")
+        places = ImportPlaces(str(made.root / "imports"), str(made.workspace))
+        importer = Importer(places, homes({"HOME": home}))
+        plan = importer.preview("claude:project").plan
+        assert importer.confirm("claude:project", plan.fingerprint, time.time()).outcome == "applied"
+        write(script, "#!/bin/sh\nexit 0\n", mode=0o755)
+        write(made.config / "prxbus.toml", f"[hooks]\nimport_dir = '{made.root}/imports'\n")
+        with service(made) as runner:
+            assert runner.said["handlers"] == 1, "what the agent runs itself is not run here"
+            assert made.ask("Bash").reason == "imported"
+            (copied,) = (made.root / "imports").rglob("guard.sh")
+            before = copied.read_bytes()
+            copied.chmod(0o755)
+            copied.write_bytes(before + b"#\n")
+            assert made.ask("Bash").verdict == "none"
+            (letter,) = made.monitor.wait("prx.hooks.dead_letter", 1)
+            assert "its import was changed since it was confirmed" in letter["reason"]
+            copied.write_bytes(before)
+            importer.disable(plan.import_id, time.time())
+            assert made.ask("Bash").verdict == "none"
+            assert len(made.monitor.of("prx.hooks.dead_letter")) == 1
