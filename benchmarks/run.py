@@ -37,6 +37,7 @@ QUESTIONS = (
     "wasm_call",
     "ask",
     "transform",
+    "codex",
     "shim",
 )
 

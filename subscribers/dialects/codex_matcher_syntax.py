@@ -22,10 +22,15 @@ class Misread(NamedTuple):
     is_upstreams: bool
 
 
-_WORTH_A_LOOK: Final = re.compile(r"[\\\[({]|[*+?][*+]")
+_PLAIN: Final = re.compile(
+    r"(?:[A-Za-z0-9_|^$.,:;/ =<>@%'\"!#~`&)-]|\((?!\?)|[*+?](?![*+])|\\[dDwWsSbB.\-/|()\[\]{}*+?^$\\]"
+    r"|\[\^?(?:[A-Za-z0-9_ .](?:-[A-Za-z0-9_ .])?)+\])*+"
+)
+"""What nearly every pattern is made of, and every engine reads alike."""
+
 _TOKEN: Final = re.compile(
     r"\\[pPuUxbB]\{[^}]*\}|\\.|\[:\^?[a-z]+:\]|\[\^?\]?|\]|&&|--|~~"
-    r"|\(\?<?[=!]|\(\?P?<|\(\?:|\(\?[^:)]*|\{\d+(?:,\d*)?\}|\{|[*+?][*+]|.",
+    r"|\(\?<?[=!]|\(\?P?<|\(\?:|\(\?[^:)]*|\{\d+(?:,\d*)?\}|\{|[*+?][*+]",
     re.DOTALL,
 )
 """Pieces of a pattern, as far as they are looked at."""
@@ -70,7 +75,7 @@ _TABLES: Final[Mapping[MatcherRule, Mapping[str, Misread]]] = {
 
 def misread(text: str, rule: MatcherRule) -> Misread | None:
     """The first thing in a pattern that RE2 may not be handed; None where it may. Linear in the text."""
-    if _WORTH_A_LOOK.search(text) is None:
+    if _PLAIN.fullmatch(text) is not None:
         return None
     table = _TABLES[rule]
     for token in _telling(text):

@@ -30,6 +30,7 @@ QUESTIONS = (
     "hook_latency",
     "hook_flood",
     "wasm_call",
+    "codex",
 )
 
 

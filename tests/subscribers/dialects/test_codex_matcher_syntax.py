@@ -5,11 +5,15 @@ What Rust's ``regex`` 1.x and JavaScript do with each pattern was tried with bot
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subscribers.dialects import codex_matcher_syntax
 from subscribers.dialects.codex_matcher_syntax import misread
+from subscribers.dialects.codex_profiles import MatcherRule
 
 SAME_IN_RUST = [
     "^Bash",
@@ -135,6 +139,43 @@ def test_what_javascript_refuses_is_refused(text: str) -> None:
     found = misread(text, "list")
     assert found is not None
     assert not found.is_upstreams
+
+
+PLAIN = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "Z9_",
+            ".",
+            "*",
+            "+",
+            "?",
+            "(",
+            ")",
+            "|",
+            "^",
+            "$",
+            r"\d",
+            r"\.",
+            r"\b",
+            r"\[",
+            "[a-z]",
+            "[^a_]",
+            "-",
+            "<",
+            "&",
+        ]
+    )
+).map("".join)
+
+
+@given(PLAIN, st.sampled_from(["search", "list"]))
+def test_what_is_plain_has_nothing_to_find(text: str, rule: MatcherRule) -> None:
+    """The quick look and the careful one agree."""
+    with pytest.MonkeyPatch.context() as patch:
+        quick = misread(text, rule)
+        patch.setattr(codex_matcher_syntax, "_PLAIN", re.compile(r"(?!)"))
+        assert misread(text, rule) == quick
 
 
 @given(st.text(alphabet=r"ab\[]{}()?*+<>=!:^$-&~PpQ019,k", max_size=30))
