@@ -254,7 +254,7 @@ def _mentions(path: str, content: bytes, folder: str, listing: Iterable[str]) ->
         text = content.decode()
     except UnicodeDecodeError:
         return ()
-    words = {word.rstrip(".-") for word in _WORD.findall(text)}
+    words = {word.rstrip(".-") for word in set(_WORD.findall(text))}
     modules: set[str] = set()
     if path.endswith(".py") or (text.startswith("#!") and "python" in text.partition("\n")[0]):
         modules = {word for line in _IMPORT.findall(text) for word in re.findall(r"\w+", line)}
