@@ -37,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as", dest="dialect", choices=("claude", "codex"), required=True, help="whose payloads they are"
     )
+    parser.add_argument(
+        "--cwd", metavar="DIR", help="say that the session was in this directory: commands run there"
+    )
     parser.add_argument("--via", choices=WAYS, default="both", help="the way they go (default: both)")
     parser.add_argument(
         "--timeout", type=duration(), default=30.0, metavar="S", help="seconds for each event (default 30)"
@@ -54,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
     times: dict[str, list[float]] = {}
     with ExitStack() as stack:
         ways = _ways(options, stack)
-        for number, payload in enumerate(_payloads(options.file), 1):
+        for number, line in enumerate(_payloads(options.file), 1):
+            payload = line if options.cwd is None else _placed(line, os.path.abspath(options.cwd))
             found = {name: send(payload) for name, send in ways.items()}
             event = _event(payload)
             differ = not _is_one(found.values())
@@ -111,6 +115,15 @@ def _payloads(path: str) -> Iterator[bytes]:
                     yield line.rstrip(b"\r\n")
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}", "unreadable") from None
+
+
+def _placed(payload: bytes, directory: str) -> bytes:
+    """The payload of a session in another directory; what is no payload as it is."""
+    try:
+        found = orjson.loads(payload)
+    except ValueError:
+        return payload
+    return orjson.dumps({**found, "cwd": directory}) if isinstance(found, dict) else payload
 
 
 def _event(payload: bytes) -> str:

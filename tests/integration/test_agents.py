@@ -88,6 +88,17 @@ def workspace(folder: Path) -> tuple[Path, Path]:
     return shop, guard
 
 
+def command_hooks(home: dict[str, str]) -> Path:
+    """A hook file of the user's own whose handler keeps what it is given, and a variable of the agent's."""
+    given = Path(home["HOME"]) / "given"
+    script = f'cat >> "{given}"; echo " $AGENT_MARK" >> "{given}"'
+    handler = {"type": "command", "command": script}
+    file = Path(home["PRXBUS_CONFIG_DIR"]) / "hooks.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"hooks": {"SessionStart": [{"hooks": [handler]}]}}))
+    return given
+
+
 def trust(path: Path) -> str:
     """What Codex's config.toml says once its user has trusted the hooks of a file."""
     document = read_document(path.read_bytes(), str(path), CODEX)
@@ -98,9 +109,15 @@ def trust(path: Path) -> str:
     return "\n".join(rows)
 
 
-def replayed(run: Commands, dialect: str) -> dict[str, Counter[str]]:
+def recording(dialect: str, shop: Path) -> list[bytes]:
+    """A recorded session, as if it had been in ``shop``."""
+    lines = (RECORDINGS / f"{dialect}.jsonl").read_bytes().splitlines()
+    return [line.replace(b'"cwd":"/home/dev/shop"', b'"cwd":"%s"' % bytes(shop)) for line in lines]
+
+
+def replayed(run: Commands, dialect: str, shop: Path) -> dict[str, Counter[str]]:
     """What was answered over each way, in a replay of the whole recording."""
-    rows = run("replay", str(RECORDINGS / f"{dialect}.jsonl"), "--as", dialect)
+    rows = run("replay", str(RECORDINGS / f"{dialect}.jsonl"), "--as", dialect, "--cwd", str(shop))
     assert [row["failed"] for row in rows] == [None] * len(rows)
     assert not any(row["differ"] for row in rows)
     assert {row["event"] for row in rows} == {rule.name for rule in events_of(PROFILES[dialect])}
@@ -119,6 +136,7 @@ def test_attached_agents_are_heard_and_can_be_told_no(
         monkeypatch.setenv(name, value)
     run = Commands(capsysbinary)
     shop, guard = workspace(tmp_path)
+    given = command_hooks(home)
     settings = Path(home["HOME"]) / ".claude" / "settings.json"
     settings.write_text(THEIRS)
     hooks = Path(home["HOME"]) / ".codex" / "hooks.json"
@@ -150,14 +168,15 @@ def test_attached_agents_are_heard_and_can_be_told_no(
         found = run("doctor", "--project", str(tmp_path))
         assert sum("a test event came through" in each["text"] for each in found) == 4
 
+        monkeypatch.setenv("AGENT_MARK", "of the agent")  # which our own processes have not
         no = "not on this machine"
         for dialect in ("claude", "codex"):
-            answers = replayed(run, dialect)
+            answers = replayed(run, dialect, shop)
             assert answers["shim"] == answers["http"]
             ((denied, times),) = [(text, n) for text, n in answers["shim"].items() if text]
             told = json.loads(denied)["hookSpecificOutput"]
             assert (times, told["permissionDecision"], told["permissionDecisionReason"]) == (1, "deny", no)
-            payloads = (RECORDINGS / f"{dialect}.jsonl").read_bytes().splitlines()
+            payloads = recording(dialect, shop)
             got: list[bytes] = []
             while len(got) < 2 * len(payloads):
                 batch = bus.batch(timeout=30.0)
@@ -165,10 +184,13 @@ def test_attached_agents_are_heard_and_can_be_told_no(
                 mine = [original(each.payload, dialect) for each in batch if each.topic not in OUR_OWN]
                 got += [payload for payload in mine if payload is not None]
             assert sorted(got) == sorted(2 * payloads)
+        lines = given.read_bytes().splitlines()
+        assert len(lines) == 4  # two sessions, each over two ways; the command's environment goes along
+        assert [line.endswith(b"} of the agent") for line in lines] == [True, False, True, False]
+        start = recording("codex", shop)[0]
+        assert lines[2:] == [start + b" of the agent", start + b" "]
         calls = sum(
-            b'"PreToolUse"' in line
-            for dialect in ("claude", "codex")
-            for line in (RECORDINGS / f"{dialect}.jsonl").read_bytes().splitlines()
+            b'"PreToolUse"' in line for dialect in ("claude", "codex") for line in recording(dialect, shop)
         )
         until(
             lambda: seen.read_text().count('"timestamp":') == 1 + 2 * calls, "the hook to see every tool call"

@@ -61,6 +61,9 @@ def test_a_failure_is_shown_and_counted(
         "   3 ?                   shim    12.5 ms  failed: it is no event",
         "3 events, 2 failed; shim: median 12.5 ms",
     ]
+    sent.clear()
+    run(capsysbinary, str(file), "--as", "claude", "--via", "shim", "--cwd", "/tmp")
+    assert sent == [b'{"hook_event_name":"Stop","cwd":"/tmp"}', b"[]", b"not JSON"]
     file.write_bytes(b"")
     assert run(capsysbinary, str(file), "--as", "claude", "--via", "shim") == (0, "no events\n")
 
