@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from broker.cli.exits import DONE, FAILED, REFUSED, STALE, TIMED_OUT, UNAVAILABLE, CommandError
+from broker.cli.exits import DONE, FAILED, REFUSED, STALE, TIMED_OUT, UNAVAILABLE, CommandError, error_line
 from broker.cli.options import add_json
-from broker.cli.printing import emit, emit_json
+from broker.cli.printing import emit, emit_json, say
 
 if TYPE_CHECKING:
     from ..sources.import_actions import Done, Importer
@@ -75,8 +75,14 @@ def _add_shared(parser: argparse.ArgumentParser, *, is_root: bool) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do what the action says."""
-    with _told():
-        return _run(options, _importer(options))
+    try:
+        with _told():
+            return _run(options, _importer(options))
+    except CommandError as error:
+        if options.format != "json" or options.json:
+            raise
+        say(error_line("hooks", error, as_json=True))  # as --json would have it
+        return error.status
 
 
 def _run(options: argparse.Namespace, importer: Importer) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -21,6 +22,9 @@ CACHE_NAME: Final = "__pycache__"
 
 MAX_ENTRIES: Final = 4_096
 """Entries that are looked at in one snapshot."""
+
+TICK_NS: Final = 2_000_000_000
+"""The coarsest step in which a file system tells when a file was changed."""
 
 _Look = tuple[tuple[int, ...], ...]
 
@@ -52,7 +56,9 @@ class Snapshot:
             return f"it cannot be looked at: {error.strerror} ({error.filename})"
         except _Wrong as wrong:
             return str(wrong)
-        self._right = look
+        # A clock tick is coarser than two changes can be: what was changed just now is read again next time.
+        is_settled = time.time_ns() - max(each[-1] for each in look) > TICK_NS
+        self._right = look if is_settled else None
         return None
 
     def _look(self) -> _Look:

@@ -234,6 +234,14 @@ def test_where_imports_are_kept_can_be_configured(
     assert list((workspace.parent / "kept" / "projects").rglob("hooks.json"))
 
 
+def test_errors_come_in_the_form_that_was_asked_for(run: Run) -> None:
+    """With --json or --format json an error is an object with its code, else a line."""
+    for form in (("--json",), ("--format", "json")):
+        failed = run("update", "x", *form)
+        assert (failed.status, json.loads(failed.err)["code"]) == (UNAVAILABLE, "unknown_import")
+    assert run("update", "x").err.startswith("prxbus hooks: there is no import 'x'")
+
+
 def test_everything_is_there_as_json(workspace: Path, run: Run) -> None:
     """The list's objects name source, state and place; a plan's hold what its text shows."""
     settings(workspace, "a", args=["x y"], **{"if": "Bash(git *)"})

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -178,6 +179,28 @@ def test_an_edit_that_keeps_size_and_time_is_noticed(folder: Path) -> None:
     _rewrite(path, path.read_bytes().replace(b"a", b"z"))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert snapshot.verify() == "'files/run.sh' is not what was confirmed"
+
+
+def test_edits_within_one_tick_of_the_clock_are_noticed(folder: Path) -> None:
+    """However soon an edit follows a look, the next look finds it; a file at rest is not read again."""
+    snapshot = ImportStore(str(folder), "user").snapshot(stored(folder))
+    path = Path(snapshot.folder, "files/run.sh")
+    right = path.read_bytes()
+    for _ in range(40):
+        assert snapshot.verify() is None
+        path.write_bytes(right.replace(b"a", b"z"))
+        assert snapshot.verify() is not None
+        path.write_bytes(right)
+
+
+def test_a_snapshot_at_rest_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once its digests were right and it has rested, a look from outside is enough."""
+    snapshot = ImportStore(str(folder), "user").snapshot(stored(folder))
+    now = time.time_ns() + 10**10
+    monkeypatch.setattr("time.time_ns", lambda: now)
+    assert snapshot.verify() is None
+    monkeypatch.setattr("subscribers.sources.import_snapshot.read_below", None)
+    assert snapshot.verify() is None
 
 
 def test_the_same_again_changes_nothing(places: ImportPlaces, folder: Path) -> None:
