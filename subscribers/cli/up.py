@@ -233,7 +233,8 @@ def _ready_line(
     shell = said.get("shell", {})
     hooks = shell.get("hooks", 0)
     librefang = {"librefang": shell["librefang"]} if "librefang" in shell else {}
-    sandbox = {name: shell[name] for name in ("sandbox", "refusal") if name in shell}
+    commands = shell or said.get("codex", {})
+    sandbox = {name: commands[name] for name in ("sandbox", "refusal") if name in commands}
     plugins = {name: said["wasm"][name] for name in ("plugins",) if name in said.get("wasm", {})}
     python = {
         name: said["python"][name] for name in ("handlers", "refused") if name in said.get("python", {})

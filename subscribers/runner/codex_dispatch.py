@@ -49,6 +49,9 @@ MARGIN_S: Final = 0.1
 MARGIN_SHARE: Final = 0.25
 """Largest share of an ask's time that goes to that."""
 
+INLINE_BYTES: Final = 65_536
+"""Largest payload that is taken apart at once; a larger one is by a thread, so that it holds up nobody."""
+
 TOLD_SESSIONS: Final = 4_096
 """Sessions of remote workspaces that are told that nothing runs."""
 
@@ -62,9 +65,10 @@ log = get_logger("subscribers.codex")
 class CodexDispatcher:
     """The Codex family's hooks. Thread-safe. ``workspace`` is the folder that was named, None for none.
 
-    ``pool`` runs what is waited for, ``background`` asynchronous handlers, by session. ``outcomes`` counts
-    runs by what they came to (``completed``, ``failed``, ``blocked``, ``stopped``), with ``dropped``,
-    ``late``, ``unreadable`` and ``remote`` (events of remote workspaces) beside them.
+    ``pool`` runs what is waited for, ``background`` asynchronous handlers, by session; ``preparing`` takes
+    large payloads apart. ``outcomes`` counts runs by what they came to (``completed``, ``failed``,
+    ``blocked``, ``stopped``), with ``dropped``, ``late``, ``unreadable`` and ``remote`` (events of remote
+    workspaces) beside them.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class CodexDispatcher:
         *,
         pool: RunPool,
         background: RunPool,
+        preparing: RunPool,
         deadlines: Deadlines,
         spill: SpillFiles,
         workspace: str | None,
@@ -88,6 +93,7 @@ class CodexDispatcher:
         self._teller = teller
         self._pool = pool
         self._background = background
+        self._preparing = preparing
         self._deadlines = deadlines
         self._spill = spill
         self._workspace = workspace
@@ -129,6 +135,18 @@ class CodexDispatcher:
     # -- parts --------------------------------------------------------------------------------
 
     def _begin(self, found: Round, event: Event) -> None:
+        """Start an event's handlers, soon."""
+        content = event.content
+        data = content if isinstance(content, bytes) else b""
+        if data and len(data) <= INLINE_BYTES:
+            self._start_safely(found, event)
+        elif not self._preparing.submit(
+            event.session_id or "", partial(self._start_safely, found, event), data
+        ):
+            self._count("dropped")
+            found.land(Verdict(error=NO_ROOM))
+
+    def _start_safely(self, found: Round, event: Event) -> None:
         try:
             self._start(found, event)
         except Exception as error:  # anybody may publish anything; the next events are not to suffer for it

@@ -59,6 +59,9 @@ BACKGROUND_RUNS: Final = 32
 ASYNC_AT_ONCE: Final = 8
 """Of them, those of one session (contract 4.7)."""
 
+PREPARING: Final = 4
+"""Threads that take large payloads apart."""
+
 HOLD_SECONDS: Final = 1.0
 """How long the broker may take to cease asking."""
 
@@ -89,6 +92,7 @@ class CodexProcess:
         self._reaper = Reaper(adopts=become_subreaper(), sealed=True)
         self._deadlines = Deadlines()
         self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
+        self._preparing = RunPool(total=PREPARING, per_hook=PREPARING, queue=options.queue)
         self._background = RunPool(total=BACKGROUND_RUNS, per_hook=ASYNC_AT_ONCE, queue=options.queue)
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
@@ -112,6 +116,7 @@ class CodexProcess:
             self._teller,
             pool=self._pool,
             background=self._background,
+            preparing=self._preparing,
             deadlines=self._deadlines,
             spill=self._spill,
             workspace=self._workspace,
@@ -175,6 +180,7 @@ class CodexProcess:
             for ask in decider.batch(timeout=0.05):
                 self._dispatcher.ask(ask)
         if self._stop.is_set():
+            self._preparing.drain(self._options.drain_seconds)
             left = self._pool.drain(self._options.drain_seconds)
             if left:
                 log.warning("runs were ended early", runs=left, budget_s=self._options.drain_seconds)
@@ -186,6 +192,7 @@ class CodexProcess:
         """Take nothing more, let runs end within their time, then end them; flush what was reported."""
         self._watcher.stop()
         self._leave()
+        self._preparing.drain(self._options.drain_seconds)
         self._pool.drain(0.0)
         self._reaper.close(time.monotonic())  # what runs in the background ends with its session
         self._background.drain(self._options.drain_seconds)
@@ -269,13 +276,13 @@ class CodexProcess:
             log.error("a report could not be published", topic=topic, error=shown(error, ERROR_CHARACTERS))
 
     def _counters(self) -> dict[str, Any]:
-        pool, background = self._pool.stats, self._background.stats
+        pool, background, preparing = self._pool.stats, self._background.stats, self._preparing.stats
         return {
             "hooks": len(self._documents.snapshot.handlers),
             "runs": dict(self._dispatcher.outcomes),
             "runs_now": pool.running + background.running,
             "runs_waiting": pool.waiting + background.waiting,
-            "runs_dropped": pool.dropped + background.dropped,
+            "runs_dropped": pool.dropped + background.dropped + preparing.dropped,
             "contexts_dropped": self._dispatcher.sessions.dropped,
             "reports_dropped": self._teller.dropped,
             "ending": self._reaper.stats.ending,

@@ -15,7 +15,7 @@ from broker.protocol.decisions import Answer, Heard, merge
 from broker.protocol.events import PUBLISHER_BYTES, Event
 from subscribers.config.hook_files import HookFile
 from subscribers.hooks.outcome import Captured, Outcome
-from subscribers.runner.codex_dispatch import NO_ROOM, CodexDispatcher
+from subscribers.runner.codex_dispatch import INLINE_BYTES, NO_ROOM, CodexDispatcher
 from subscribers.runner.codex_invocation import Scene
 from subscribers.runner.codex_reports import OBSERVED
 from subscribers.runner.codex_runs import Runs
@@ -110,6 +110,7 @@ class Stage:
         self.teller = Teller(self._publish)
         self.pool = RunPool(**pool)
         self.background = RunPool(per_hook=8)
+        self.preparing = RunPool(total=1)
         self.deadlines = Deadlines()
         self.spill = SpillFiles(str(root))
         self.documents = Documents(
@@ -124,6 +125,7 @@ class Stage:
             self.teller,
             pool=self.pool,
             background=self.background,
+            preparing=self.preparing,
             deadlines=self.deadlines,
             spill=self.spill,
             workspace=str(self.workspace),
@@ -188,8 +190,8 @@ class Stage:
 
     def close(self) -> None:
         """End every thread."""
-        self.pool.drain(SECONDS)
-        self.background.drain(SECONDS)
+        for pool in (self.preparing, self.pool, self.background):
+            pool.drain(SECONDS)
         self.deadlines.close()
         self.runs.close()
 
@@ -489,6 +491,26 @@ def test_an_event_that_cannot_be_read_harms_no_other(stage: Stage, payload: byte
     assert "the event cannot be read" in (stage.ask("tool_call_start", payload).error or "")
     assert stage.dispatcher.outcomes["unreadable"] == 1
     assert stage.ask("tool_call_start", BASH).answers
+
+
+def test_a_large_payload_is_taken_apart_beside_the_others(stage: Stage) -> None:
+    """It is handled like any other; where there is no room for it, the ask fails at once and is counted."""
+    stage.file("codex", "PreToolUse", stage.says("guard", block("no")))
+    large = {**BASH, "output": "x" * INLINE_BYTES}
+    assert only(stage.ask("tool_call_start", large)).reason == "no"
+    stage.preparing.drain(SECONDS)
+    assert stage.ask("tool_call_start", large).error == NO_ROOM
+    assert stage.dispatcher.outcomes["dropped"] == 1
+
+
+def test_a_file_may_be_configured_to_block_where_it_fails(stage: Stage) -> None:
+    """Also in a profile that has no such policy of its own; elsewhere a failure fails open."""
+    for policy, verdicts in (("continue", []), ("block", ["deny"])):
+        stage.files.clear()
+        stage.file("codex", "PreToolUse", stage.says("guard", printed("", exit_code=1)))
+        stage.files[0] = stage.files[0]._replace(on_failure=policy)  # type: ignore[arg-type]
+        ask = stage.ask("tool_call_start", BASH)
+        assert [each.verdict for each in ask.answers or ()] == verdicts
 
 
 def test_a_failure_is_told_with_the_event_for_a_retry(stage: Stage) -> None:
