@@ -32,6 +32,7 @@ from ..runtimes.pool import RunPool
 from ..sources.attach_context import load as load_context
 from ..sources.codex_documents import Documents
 from ..sources.codex_layers import REMOTE
+from .codex_interruptions import Interruptions
 from .codex_invocation import Scene, folder_of
 from .codex_reports import answer_name
 from .codex_round import Ask, Round, Rounds, Verdict
@@ -57,6 +58,7 @@ TOLD_SESSIONS: Final = 4_096
 
 ERROR_CHARACTERS: Final = 300
 LATE: Final = "its turn came when nobody waited for it any more"
+OVER: Final = "its session is over"
 NO_ROOM: Final = "too many runs are under way and waiting"
 
 log = get_logger("subscribers.codex")
@@ -101,6 +103,7 @@ class CodexDispatcher:
         self._environ = environ
         self._home = environ.get("HOME") or "/"
         self._rounds = Rounds()
+        self._interruptions = Interruptions()
         self._lock = threading.Lock()
         self._told: set[str] = set()
 
@@ -166,6 +169,7 @@ class CodexDispatcher:
             self.sessions.began(selection.session)
         elif name == "session_end":
             self.sessions.end(selection.session)
+            self._interruptions.end(selection.session)
         if selection.remote is not None:
             found.land(Verdict(self._remote(selection)))
             return
@@ -271,13 +275,21 @@ class CodexDispatcher:
     def _start_async(
         self, chosen: Chosen, event: Event, scene: Scene, selection: Selection, arrived: float
     ) -> None:
+        session = selection.session
+        held = self._interruptions.hold(session)
+
         def job() -> None:
             waited_s = time.monotonic() - arrived
-            outcome = self._runs.run(chosen, scene, chosen.handler.timeout_s)
+            if held.is_over:
+                outcome = Outcome.not_started(OVER)
+            else:
+                outcome = self._runs.run(chosen, scene, chosen.handler.timeout_s, held.descriptor)
+            self._interruptions.release(session, held)
             self._end_async(chosen, event, outcome, waited_s, selection)
 
-        if not self._background.submit(selection.session, job, chosen.body):
+        if not self._background.submit(session, job, chosen.body):
             self._count("dropped")
+            self._interruptions.release(session, held)
             self._end_async(chosen, event, Outcome.not_started(NO_ROOM), 0.0, selection)
 
     def _end_async(

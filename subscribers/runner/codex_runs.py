@@ -34,8 +34,11 @@ class Runs:
         self._deadlines = deadlines
         self.http_urls = http_urls
 
-    def run(self, chosen: Chosen, scene: Scene, timeout_s: float) -> Outcome:
-        """Run a handler now; blocks until there is an outcome, for little more than ``timeout_s`` at most."""
+    def run(self, chosen: Chosen, scene: Scene, timeout_s: float, unwanted: int | None = None) -> Outcome:
+        """Run a handler now; blocks until there is an outcome, for little more than ``timeout_s`` at most.
+
+        ``unwanted``: a descriptor that becomes readable when nobody wants a command's result any more.
+        """
         verify = chosen.layer.verify
         if verify is not None and (wrong := verify()) is not None:
             return Outcome.not_started(f"its import was changed since it was confirmed: {wrong}")
@@ -47,9 +50,9 @@ class Runs:
             return Outcome.not_started(f"handlers of type {handler.kind} are not run here")
         if self.refusal is not None:
             return Outcome.not_started(self.refusal)
-        return self._command(chosen, scene, timeout_s)
+        return self._command(chosen, scene, timeout_s, unwanted)
 
-    def _command(self, chosen: Chosen, scene: Scene, timeout_s: float) -> Outcome:
+    def _command(self, chosen: Chosen, scene: Scene, timeout_s: float, unwanted: int | None) -> Outcome:
         try:
             invocation = invocation_of(chosen.handler, chosen.profile, scene, chosen.body, timeout_s)
         except (NotRunnable, ValueError) as error:
@@ -62,7 +65,7 @@ class Runs:
                 invocation, release = self.enclose(invocation, readable)
             except (StartFailed, OSError) as error:
                 return Outcome.not_started(str(error))
-        outcome = run(invocation, self._reaper, on_end=release)
+        outcome = run(invocation, self._reaper, on_end=release, unwanted=unwanted)
         return as_it_was(outcome, argv, _text_of(chosen.handler), scene.cwd, env, os.path.exists)
 
 

@@ -33,12 +33,22 @@ from .spawn import CHUNK, Child, StartFailed
 DRAIN_S = 0.05
 QUIET_S = 0.02
 
+SHUTTING_DOWN = "ended early: its subscriber is shutting down"
+UNWANTED = "ended early: nobody wants its result any more"
 
-def run(invocation: Invocation, reaper: Reaper, on_end: Callable[[], None] | None = None) -> Outcome:
+
+def run(
+    invocation: Invocation,
+    reaper: Reaper,
+    on_end: Callable[[], None] | None = None,
+    *,
+    unwanted: int | None = None,
+) -> Outcome:
     """Run the program and return its outcome, whatever it is; call it from a thread that may block.
 
     ``on_end`` is called exactly once, when nothing needs the run's files any more: before this returns, or,
-    after a timeout, from the reaper's thread when the program is gone.
+    after a timeout, from the reaper's thread when the program is gone. ``unwanted`` is a descriptor that
+    becomes readable when nobody wants the run any more: it then ends as if its time were over.
     """
     asked = time.monotonic()
     try:
@@ -47,13 +57,15 @@ def run(invocation: Invocation, reaper: Reaper, on_end: Callable[[], None] | Non
         if on_end is not None:
             on_end()
         return Outcome.not_started(str(failure))
-    return _Run(child, invocation, reaper, asked).outcome(on_end)
+    return _Run(child, invocation, reaper, asked, unwanted).outcome(on_end)
 
 
 class _Run:
     """The loop over one child's descriptors."""
 
-    def __init__(self, child: Child, invocation: Invocation, reaper: Reaper, asked: float) -> None:
+    def __init__(
+        self, child: Child, invocation: Invocation, reaper: Reaper, asked: float, unwanted: int | None
+    ) -> None:
         self._asked = asked
         self._deadline = time.monotonic() + invocation.timeout_s
         self._grace_s = invocation.grace_s
@@ -64,12 +76,15 @@ class _Run:
         self._stderr = Capture(invocation.output_limit)
         self._outputs = {child.stdout: self._stdout, child.stderr: self._stderr}
         self._ended: float | None = None
-        self._interrupted = False
+        self._interrupted: str | None = None  # why it is ended early
+        self._unwanted = unwanted
         self._poll = poll = select.poll()
         poll.register(child.stdout, select.POLLIN)
         poll.register(child.stderr, select.POLLIN)
         poll.register(child.pidfd, select.POLLIN)
         poll.register(reaper.interruption, select.POLLIN)
+        if unwanted is not None:
+            poll.register(unwanted, select.POLLIN)
         if child.stdin is not None:
             poll.register(child.stdin, select.POLLOUT)
 
@@ -102,10 +117,14 @@ class _Run:
                 self._ended = time.monotonic()
                 self._poll.unregister(descriptor)
                 self._poll.unregister(self._reaper.interruption)
+                if self._unwanted is not None:
+                    self._poll.unregister(self._unwanted)
             elif descriptor == self._child.stdin:
                 self._feed(descriptor)
+            elif descriptor == self._unwanted:
+                self._interrupted = UNWANTED
             else:  # the reaper's interruption
-                self._interrupted = True
+                self._interrupted = SHUTTING_DOWN
         return bool(ready)
 
     def _drain(self, until: float) -> None:
@@ -148,6 +167,5 @@ class _Run:
         duration_s = time.monotonic() - self._asked
         stdout, stderr = self._stdout.captured(), self._stderr.captured()
         self._close_stdin()
-        reason = "ended early: its subscriber is shutting down" if self._interrupted else None
         self._reaper.end(self._child, list(self._outputs), self._grace_s, on_end)
-        return Outcome("timeout", None, None, duration_s, stdout, stderr, reason)
+        return Outcome("timeout", None, None, duration_s, stdout, stderr, self._interrupted)

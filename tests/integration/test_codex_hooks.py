@@ -78,10 +78,10 @@ class Scene(NamedTuple):
         """The workspace."""
         return self.root / "workspace"
 
-    def ask(self, tool: str, event: str = START, **payload: Any) -> Decision:
+    def ask(self, tool: str, session: str = "s1", **payload: Any) -> Decision:
         """Ask about a tool call in the workspace."""
         whole = {"tool": tool, "arguments": {"command": "ls"}, "cwd": str(self.workspace), **payload}
-        return self.agent.ask(event, whole, timeout=40.0, session_id="s1")
+        return self.agent.ask(START, whole, timeout=40.0, session_id=session)
 
     def run_of(self, tool: str) -> dict[str, Any]:
         """The report of the run of a case."""
@@ -218,8 +218,12 @@ def test_a_run_keeps_what_it_began_with_and_a_stop_lets_it_end() -> None:
             asking = threading.Thread(target=lambda: found.append(made.ask("Bash")))
             asking.start()
             until((made.root / "began").exists, "the handler")
-            write(path, document((None, {"command": "sleep 300", "async": True})))
-            assert made.ask("Bash").verdict == "none"
+            write(path, document((None, {"command": "sleep 300", "async": True, "statusMessage": "later"})))
+            for session in ("s1", "s2"):
+                assert made.ask("Bash", session=session).verdict == "none"
+            made.agent.publish("prx.lifecycle.session_end", {}, session_id="s2")
+            report = made.run_of("later")
+            assert report["reason"] == "ended early: nobody wants its result any more"
             runner.process.terminate()
             until(lambda: made.ask("Other").heard == (), "that it is asked no more")
             gate.write_text("\n")

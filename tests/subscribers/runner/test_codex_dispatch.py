@@ -15,7 +15,7 @@ from broker.protocol.decisions import Answer, Heard, merge
 from broker.protocol.events import PUBLISHER_BYTES, Event
 from subscribers.config.hook_files import HookFile
 from subscribers.hooks.outcome import Captured, Outcome
-from subscribers.runner.codex_dispatch import INLINE_BYTES, NO_ROOM, CodexDispatcher
+from subscribers.runner.codex_dispatch import INLINE_BYTES, NO_ROOM, OVER, CodexDispatcher
 from subscribers.runner.codex_invocation import Scene
 from subscribers.runner.codex_reports import OBSERVED
 from subscribers.runner.codex_runs import Runs
@@ -49,10 +49,12 @@ class FakeRuns(Runs):
     def __init__(self, commands: dict[str, Callable[[], Outcome]]) -> None:
         super().__init__(Reaper(), Deadlines())
         self.commands = commands
+        self.unwanted: int | None = None
         self.ran: list[tuple[str, bytes, float, Scene]] = []
 
-    def run(self, chosen: Chosen, scene: Scene, timeout_s: float) -> Outcome:
+    def run(self, chosen: Chosen, scene: Scene, timeout_s: float, unwanted: int | None = None) -> Outcome:
         """What the table says."""
+        self.unwanted = unwanted
         self.ran.append((chosen.handler.command, chosen.body, timeout_s, scene))
         return self.commands[chosen.handler.command]()
 
@@ -400,10 +402,11 @@ def test_at_most_eight_asynchronous_handlers_of_a_session_run_at_once(stage: Sta
     assert not started.acquire(blocking=False)
     stage.ask("session_end", {}, session="s")
     hold.set()
-    stage.reports_of("prx.hooks.run", 20)
+    runs = stage.reports_of("prx.hooks.run", 20)
+    assert [each["reason"] for each in runs if each["status"] == "not_started"] == [OVER, OVER]
     assert stage.ask("user_prompt", {}, session="s").answers == []
     assert len(stage.ask("user_prompt", {}, session="t").answers or ()) == 10
-    assert stage.dispatcher.sessions.dropped == 10
+    assert stage.dispatcher.sessions.dropped == 8
 
 
 def test_a_wake_of_an_asynchronous_handler_is_kept(stage: Stage) -> None:
