@@ -20,7 +20,9 @@ from broker.protocol.catalogue_tables import dialect_table, events_table  # noqa
 from subscribers.config.layers import value_of  # noqa: E402
 from subscribers.config.schema import SECTIONS, Settings, keys, reach  # noqa: E402
 from subscribers.config.transforms import Table  # noqa: E402
+from subscribers.dialects import codex_differences as codex  # noqa: E402
 from subscribers.dialects import librefang_rules as librefang  # noqa: E402
+from subscribers.dialects.codex_profiles import PROFILES, profile_rows  # noqa: E402
 from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
 from subscribers.dialects.librefang_differences import DIFFERENCES  # noqa: E402
 from subscribers.dialects.prx_plugin_rules import KEYS  # noqa: E402
@@ -95,6 +97,19 @@ def endpoints_table() -> str:
     return table(("Call", "Does"), rows)
 
 
+def profiles_table() -> str:
+    """Everything in which the profiles of the Codex family differ, and what they have in common."""
+    heads = ("About", *(profile.title for profile in PROFILES.values()))
+    rows = list(profile_rows())[1:]  # the first one is the heads
+    return table(heads, ((row.about, *row.values) for row in rows if len(set(row.values)) > 1))
+
+
+def code(text: str) -> str:
+    """Text as code, whatever characters it has."""
+    shown = text if text.isprintable() and len(text) < 30 else text.encode("unicode_escape").decode()[:30]
+    return f"`{shown}`"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "events": events_table,
     "prx-view": lambda: dialect_table(("prx",)),
@@ -108,6 +123,22 @@ TABLES: dict[str, Callable[[], str]] = {
     "librefang-view": lambda: dialect_table(("librefang",)),
     "librefang-differences": lambda: table(
         ("", "About", "The page", "The program", "prxbus"), ((d.number, *d[1:]) for d in DIFFERENCES)
+    ),
+    "codex-profiles": profiles_table,
+    "codex-leniencies": lambda: table(
+        ("", "What refuses a whole file in Codex and Claude Code", "What is left out here"),
+        ((row.number, row.fault, row.here) for row in codex.LENIENCIES),
+    ),
+    "codex-patterns": lambda: table(
+        ("", "Engine", "About", "Pattern", "Value", "The agent", "prxbus"),
+        (
+            (r.number, r.engine, r.about, code(r.pattern), code(r.value), r.upstream, r.here)
+            for r in codex.PATTERN_DIFFERENCES
+        ),
+    ),
+    "codex-page": lambda: table(
+        ("", "About", "BitFun's page", "Codex", "BitFun's program", "Profile `bitfun`"),
+        ((row.number, *row[1:]) for row in codex.PAGE_DIFFERENCES),
     ),
     "limits": limits_table,
     "errors": errors_table,

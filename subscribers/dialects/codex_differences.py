@@ -1,4 +1,4 @@
-"""Where prxbus is not the agent of a profile, as tables for the documents: reading, patterns, and BitFun's page.
+"""Where prxbus is not the agent of a profile, as tables for the documents: reading, patterns, BitFun's page.
 
 What the profiles themselves differ in is in :mod:`.codex_profiles`. Each row is shown by a test. It decides
 nothing.
@@ -96,7 +96,7 @@ PATTERN_DIFFERENCES: Final = (
     PatternDifference("R7", "Rust", "begin of a word", r"\<a", "a", "matches", _DEAD),
     PatternDifference("R8", "Rust", "more than 1,000 times", "a{1001}", "a" * 1_001, "matches", _DEAD),
     PatternDifference("R9", "Rust", "a repetition repeated", "a++", "a", "matches", _DEAD),
-    PatternDifference("R10", "Rust", "properties", r"\p{Script=Greek}", "α", "matches", _DEAD),
+    PatternDifference("R10", "Rust", "properties", r"\p{Script=Greek}", "Ω", "matches", _DEAD),
     PatternDifference("R11", "Rust", "properties", r"\p{Alphabetic}", "a", "matches", "is no pattern"),
     PatternDifference("R12", "Rust", "a class in a range", r"[\d-z]", "5", "is no pattern", "matches"),
     PatternDifference("R13", "Rust", "names of groups", "(?P<1>a)", "a", "is no pattern", "matches"),
@@ -117,7 +117,7 @@ PATTERN_DIFFERENCES: Final = (
 
 
 class PageDifference(NamedTuple):
-    """What BitFun's page says where Codex, whose contract it claims, or BitFun's own program does otherwise."""
+    """What BitFun's page says where Codex, whose contract it claims, or BitFun's program does otherwise."""
 
     number: str
     about: str
@@ -222,8 +222,33 @@ PAGE_DIFFERENCES: Final = (
         "a program left running",
         _SAME,
         "holds the run until its time is over",
-        "as Codex",
+        _AS_CODEX,
         "the run is over when its program ends",
+    ),
+    PageDifference(
+        "B17",
+        "`transcript_path`, `agent_transcript_path`",
+        "null",
+        "the file, where there is one",
+        _AS_PAGE,
+        _AS_PAGE,
+    ),
+    PageDifference(
+        "B18",
+        "`source` of `SessionStart`, `reason` of `SessionEnd`, `stop_hook_active` of `SubagentStop`",
+        "startup, other, false",
+        "what it is",
+        _AS_PAGE,
+        _AS_PAGE,
+    ),
+    PageDifference("B19", "`config.toml`", "not read", "read", _AS_PAGE, _AS_PAGE),
+    PageDifference(
+        "B20",
+        "a remote workspace",
+        "no hook runs, and that is said",
+        "has remote executors",
+        "no hook runs",
+        _AS_PAGE,
     ),
 )
 """The page of BitFun, beside Codex's program and its own."""

@@ -14,7 +14,8 @@ from broker.protocol.topics import LIFECYCLE
 
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import Explained, Handler, Runtime, Status
-from .codex_file import Entry, Read, read_entries
+from .codex_file import Read, read_entries
+from .codex_groups import Entry
 from .codex_profiles import PROFILES, Profile
 from .codex_spec import CodexHandler, TrustState
 from .codex_trust import trust_status

@@ -14,6 +14,7 @@ CODES: Final[dict[str, Severity]] = {
     "file_too_large": "error",
     "not_json": "error",
     "not_toml": "error",
+    "not_read": "error",
     "wrong_root": "error",
     "unknown_root_key": "error",
     "misplaced_event": "error",

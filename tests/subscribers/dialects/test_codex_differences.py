@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
+from broker.protocol.projections import project
 from subscribers.dialects.codex_differences import (
     LENIENCIES,
     PAGE_DIFFERENCES,
@@ -69,6 +71,17 @@ def test_the_rows_of_the_page_say_what_the_profile_has() -> None:
     assert f"{BITFUN.max_handlers:,}" in PAGE["B7"].page
     assert BITFUN.upstream_runs == {"command"}
     assert BITFUN.rewrite_needs_allow
+
+
+def test_the_rows_of_fields_that_are_not_filled() -> None:
+    """Whatever an event holds, BitFun's own handlers get the page's value."""
+    found = project("bitfun", "subagent_stop", {"transcript_path": "/t", "stop_hook_active": True})
+    assert (found["transcript_path"], found["agent_transcript_path"]) == (None, None)
+    start = project("bitfun", "session_start", {"source": "resume"})
+    end = project("bitfun", "session_end", {"reason": "logout"})
+    values = (start["source"], end["reason"], json.dumps(found["stop_hook_active"]))
+    assert ", ".join(values) == PAGE["B18"].page
+    assert (BITFUN.reads_toml, CODEX.reads_toml) == (False, True)
 
 
 def test_the_rows_where_bitfun_is_as_codex() -> None:

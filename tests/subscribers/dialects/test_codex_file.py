@@ -379,6 +379,12 @@ def test_a_toml_file_that_is_refused(text: str, code: str, line: int | None) -> 
     assert [(d.code, d.line) for d in found.diagnostics] == [(code, line)]
 
 
+@pytest.mark.parametrize("profile", [BITFUN, CLAUDE], ids=lambda profile: profile.name)
+def test_codex_alone_reads_toml(profile: Profile) -> None:
+    """BitFun's page says so, and Claude Code has no such file."""
+    assert codes(read(TOML.encode(), profile, CONFIG)) == ["not_read"]
+
+
 def test_bytes_that_are_no_text_are_no_toml() -> None:
     """Nothing is raised."""
     assert codes(read(b"\xff", path=CONFIG)) == ["not_toml"]

@@ -56,7 +56,7 @@ def test_what_the_page_of_bitfun_says_is_what_its_profile_has() -> None:
 def test_cells_read_well() -> None:
     """Times, limits, sets and nothing at all have a form of their own."""
     assert ROWS["`timeout`, seconds: default, most"] == ("600", "600", "600")
-    assert ROWS["`timeout` of single events"][0] == "SessionEnd: 1, 3, Interrupt: 1, 3"
+    assert ROWS["`timeout` of single events"][0] == "SessionEnd: 1, 3; Interrupt: 1, 3"
     assert ROWS["model-visible text"] == (
         "2,500 tokens, the rest in a file",
         "10,000 bytes, cut",
