@@ -204,7 +204,7 @@ def _tries(
 
 def _different(commands: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """One command of each kind: they differ in seconds and policy alone."""
-    from ..sources.attach_diagnosis import words_of
+    from ..sources.attach_plan import words_of
 
     seen: set[tuple[str, ...]] = set()
     for command, name in commands.items():

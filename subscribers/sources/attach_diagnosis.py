@@ -7,22 +7,18 @@ what to do where it would not. Refuses to try anything: that is the doctor's.
 from __future__ import annotations
 
 import os
-import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from ..dialects.codex_file import read_document
 from ..dialects.codex_profiles import CODEX, PROFILES
 from ..dialects.codex_trust import read_states, trust_status
 from .attach_files import Place
-from .attach_plan import SettingsRefused, default_events, handlers_in, is_ours, read
+from .attach_plan import SettingsRefused, default_events, handlers_in, is_ours, read, words_of
 
 Level: TypeAlias = Literal["ok", "note", "fault"]
-
-_WORDS: Final = 8
-"""Words of a hook command: interpreter, its two options, file, dialect, socket, seconds, policy."""
 
 
 class Finding(NamedTuple):
@@ -70,13 +66,6 @@ def diagnose(place: Place, text: bytes, expected: Expected, codex_config: bytes 
     ]
     found = Finding("ok", f"{place.path}: {len(entries)} events come here")
     return Diagnosis((found, *faults), entries)
-
-
-def words_of(handler: Mapping[str, Any]) -> list[str]:
-    """The words of a hook command of ours; empty for an HTTP hook and for one of another form."""
-    command = handler.get("command")
-    words = shlex.split(command) if isinstance(command, str) else []
-    return words if len(words) == _WORDS else []
 
 
 def _switched_off(place: Place, settings: Mapping[str, Any]) -> Iterator[Finding]:

@@ -33,6 +33,9 @@ SHIM_NAME: Final = "prxbus_hook.py"
 
 TOKEN_VARIABLE: Final = "PRXBUS_HOOK_TOKEN"
 
+WORDS: Final = 8
+"""Words of a hook command: interpreter, its two options, file, dialect, socket, seconds, policy."""
+
 NOTICE_SECONDS: Final = 3.0
 """Time for the events that an agent gives little of: it has other things to do when it ends."""
 
@@ -127,8 +130,7 @@ def entry_for(wanted: Wanted, profile: Profile, event: str) -> dict[str, Any]:
     shown = int(timeout) if timeout == int(timeout) else timeout
     closed = wanted.closed and blocks(profile, event)
     if wanted.url is None or profile.name != CLAUDE.name or event in profile.no_http_events:
-        command = shlex.join(shim_words(wanted, profile, event))
-        return {"type": "command", "command": command, "timeout": shown}
+        return {"type": "command", "command": _command(wanted, profile, event), "timeout": shown}
     entry: dict[str, Any] = {
         "type": "http",
         "url": f"{wanted.url}?timeout={timeout - 1.0:g}{'&closed=1' if closed else ''}",
@@ -140,6 +142,29 @@ def entry_for(wanted: Wanted, profile: Profile, event: str) -> dict[str, Any]:
     if closed and event not in profile.on_failure_ignored:
         entry["onFailure"] = "block"
     return entry
+
+
+def _command(wanted: Wanted, profile: Profile, event: str) -> str:
+    """The hook command as a shell's.
+
+    An interpreter ends with 2 when its file is gone, and so would block everything of an agent from which we
+    were uninstalled without being detached. Where the policy is open, that is looked for first.
+    """
+    words = shim_words(wanted, profile, event)
+    command = shlex.join(words)
+    return (
+        command if words[-1] == "closed" else f"test -f {shlex.quote(wanted.shim)} || exit 0; exec {command}"
+    )
+
+
+def words_of(handler: Mapping[str, Any]) -> list[str]:
+    """The words of a hook command of ours, from its interpreter on; empty for one of another form."""
+    command = handler.get("command")
+    words = shlex.split(command) if isinstance(command, str) else []
+    begin = max(0, len(words) - WORDS)
+    return (
+        words[begin:] if len(words) - begin == WORDS and words[begin + 1 : begin + 3] == ["-I", "-S"] else []
+    )
 
 
 def is_ours(handler: object) -> bool:

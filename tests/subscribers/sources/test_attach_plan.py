@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from subscribers.dialects.codex_profiles import CLAUDE, CODEX
 from subscribers.sources.attach_plan import (
     LEFT_OUT,
+    SHIM_NAME,
     TOKEN_VARIABLE,
     SettingsRefused,
     Wanted,
@@ -24,6 +28,7 @@ from subscribers.sources.attach_plan import (
     detach,
     handlers_in,
     is_ours,
+    words_of,
 )
 
 SHIM = "/opt/my tools/prxbus_hook.py"
@@ -55,9 +60,24 @@ def test_the_entry_runs_the_hook_command_with_a_second_to_spare() -> None:
     entry = ours(attach(None, WANTED, CLAUDE).text)["PreToolUse"]
     assert entry.keys() == {"type", "command", "timeout"}
     assert (entry["type"], entry["timeout"]) == ("command", 600)
-    assert shlex.split(entry["command"]) == [
-        *("/usr/bin/python3", "-I", "-S", SHIM, "claude", "/run/prxbus/hook.sock", "599", "open")
-    ]
+    words = ["/usr/bin/python3", "-I", "-S", SHIM, "claude", "/run/prxbus/hook.sock", "599", "open"]
+    assert entry["command"] == f"test -f '{SHIM}' || exit 0; exec {shlex.join(words)}"
+    assert words_of(entry) == words
+    closed = ours(attach(None, WANTED._replace(closed=True), CLAUDE).text)["PreToolUse"]
+    assert closed["command"] == shlex.join([*words[:-1], "closed"])
+    assert words_of(closed) == [*words[:-1], "closed"]
+    assert [words_of({"command": other}) for other in ("exec prxbus_hook.py", "a b c d e f g h", 5)] == [
+        []
+    ] * 3
+
+
+@pytest.mark.parametrize("closed,status", [(False, 0), (True, 2)])
+def test_an_agent_goes_on_when_we_are_gone(tmp_path: Path, closed: bool, status: int) -> None:
+    """Uninstalled and not detached, nothing blocks it, unless it was to be blocked without an answer."""
+    wanted = WANTED._replace(python=sys.executable, shim=str(tmp_path / SHIM_NAME), closed=closed)
+    command = ours(attach(None, wanted, CODEX).text)["PreToolUse"]["command"]
+    done = subprocess.run(command, shell=True, input=b"{}", capture_output=True, timeout=30, check=False)
+    assert done.returncode == status
 
 
 @pytest.mark.parametrize("profile", [CLAUDE, CODEX])
@@ -66,7 +86,7 @@ def test_time_and_policy_fit_the_event(profile: Any) -> None:
     wanted = WANTED._replace(events=all_events(profile), closed=True)
     found = ours(attach(None, wanted, profile).text)
     assert tuple(found) == all_events(profile)
-    words = {event: shlex.split(entry["command"]) for event, entry in found.items()}
+    words = {event: words_of(entry) for event, entry in found.items()}
     assert [words["SessionEnd"][-2], found["SessionEnd"]["timeout"]] == ["2", 3]
     assert all(entry["timeout"] > float(words[event][-2]) > 0 for event, entry in found.items())
     assert all(isinstance(entry["timeout"], int) for entry in found.values())
