@@ -111,6 +111,8 @@ def e3_4() -> None:
         assert [context.text == LONG for context in found] == [False, True, True]
 
 
+_HOOKS: Final = "tests/integration/test_codex_hooks.py"
+_DISPATCH: Final = "tests/subscribers/runner/test_codex_dispatch.py"
 _CHILDREN: Final = "tests/integration/test_children.py"
 _NO_MCP: Final = "handlers of type mcp_tool are listed and not run: prxbus is no MCP client"
 
@@ -124,9 +126,27 @@ CASES: Final[tuple[Case, ...]] = (
     Case("E1.3", "the session's variables, then ours, then no secrets", e1_3),
     Case("E1.4", "the shell that the session's environment names; `-lc` where it names none", e1_4),
     Case("E1.5", "an asynchronous answer that does not fit fails", e1_5),
-    Case("E1.6", "an asynchronous run outlives a reload", not_applicable="pending"),
-    Case("E1.7", "eight asynchronous runs at once, the others wait", not_applicable="pending"),
-    Case("E1.8", "the end of a session discards what is under way", not_applicable="pending"),
+    Case(
+        "E1.6",
+        "a run outlives a reload with what it began with",
+        shown_by=(
+            f"{_HOOKS}::test_a_run_keeps_what_it_began_with_and_a_stop_lets_it_end",
+            f"{_DISPATCH}::test_asynchronous_handlers_are_heard_at_the_next_safe_point",
+        ),
+    ),
+    Case(
+        "E1.7",
+        "eight asynchronous runs at once, the others wait",
+        shown_by=(f"{_DISPATCH}::test_at_most_eight_asynchronous_handlers_of_a_session_run_at_once",),
+    ),
+    Case(
+        "E1.8",
+        "the end of a session ends what is under way, and discards it",
+        shown_by=(
+            f"{_HOOKS}::test_a_run_keeps_what_it_began_with_and_a_stop_lets_it_end",
+            f"{_DISPATCH}::test_at_most_eight_asynchronous_handlers_of_a_session_run_at_once",
+        ),
+    ),
     Case("E1.9", "a quoted command for cmd.exe", not_applicable="prxbus does not run on Windows"),
     Case("E2.1", "placeholders of an mcp_tool's input", not_applicable=_NO_MCP),
     Case("E2.2", "a placeholder that is missing", not_applicable=_NO_MCP),

@@ -442,7 +442,10 @@ def blocked_tool(tool: Tool) -> str:
     return f"Tool call blocked by PreToolUse hook: not allowed. Tool: {tool.name}"
 
 
-_LOOKS: Final = "tests/subscribers/sources/test_codex_layers.py"
+_LAYERS: Final = "tests/subscribers/sources/test_codex_layers.py"
+_DOCUMENTS: Final = "tests/subscribers/sources/test_codex_documents.py"
+_DRAFT: Final = "tests/subscribers/hooks/test_import_draft.py"
+_SOURCES: Final = "tests/subscribers/sources/test_import_sources.py"
 _OWN: Final = "the agent's own doing, in which no hook takes part: "
 _CODE_MODE: Final = (
     "code mode is inside Codex: to a hook a nested call is a PreToolUse or PostToolUse like any other"
@@ -549,13 +552,24 @@ CASES: Final[tuple[Case, ...]] = (
     Case("F3.2", "deleting ends a session first", not_applicable=_OWN + "its stored conversation"),
     Case("F3.3", "shutdown ends all sessions", not_applicable=_OWN + "it fires the events"),
     Case("F3.4", "a bypass of trust", not_applicable=_TRUST),
-    Case("F3.5", "hooks of projects that are not trusted", not_applicable="pending"),
-    Case("F3.6", "hooks.json alone needs trust", not_applicable="pending"),
-    Case("F3.7", "edits apply without a restart", not_applicable="pending"),
+    Case("F3.5", "a project's hooks run where that was allowed", shown_by=(f"{_LAYERS}::test_switches",)),
+    Case("F3.6", "also where it has a hooks.json alone", shown_by=(f"{_LAYERS}::test_switches",)),
+    Case(
+        "F3.7",
+        "edits apply without a restart",
+        shown_by=(f"{_DOCUMENTS}::test_a_change_counts_from_the_next_event_on",),
+    ),
     Case("F3.8", "a function tool's name, arguments and rewrite", f3_8),
     Case("F3.9", "no arguments are an empty object", f3_9),
     Case("F3.10", "an internal tool fires nothing", not_applicable=_OWN + "it fires no event for it"),
     Case("F3.11", "compaction: matchers and order", f3_11),
-    Case("F3.12", "the importer of Claude Code's settings", not_applicable="pending"),
+    Case(
+        "F3.12",
+        "the importer of Claude Code's settings",
+        shown_by=(
+            f"{_DRAFT}::test_a_handler_that_cannot_be_imported_says_why",
+            f"{_SOURCES}::test_claude_codes_switch_is_read_from_the_wide_to_the_narrow",
+        ),
+    ),
     Case("F3.13", "the importer of Cursor's hooks", not_applicable="Cursor's hooks are not imported"),
 )
