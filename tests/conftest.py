@@ -36,7 +36,7 @@ settings.register_profile(
 # Where branches are counted, the laws have been tried before: the same few examples each time.
 settings.register_profile("branches", settings.get_profile("ci"), max_examples=25, derandomize=True)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=5_000)
-settings.load_profile("ci")
+settings.load_profile(os.environ.get("PRXBUS_HYPOTHESIS", "ci"))
 
 
 @pytest.fixture

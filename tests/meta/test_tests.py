@@ -5,21 +5,19 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 TESTS = Path(__file__).parents[1]
 FILES = sorted(TESTS.rglob("test_*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_every_test_states_its_behaviour_in_a_sentence(path: Path) -> None:
+def test_every_test_states_its_behaviour_in_a_sentence() -> None:
     """Every test function has a docstring of at least three words that ends with a full stop."""
     silent = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-            sentence = ast.get_docstring(node) or ""
-            if len(sentence.split()) < 3 or not sentence.endswith("."):
-                silent.append(f"{path.name}:{node.lineno} {node.name}")
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+                sentence = ast.get_docstring(node) or ""
+                if len(sentence.split()) < 3 or not sentence.endswith("."):
+                    silent.append(f"{path.relative_to(TESTS)}:{node.lineno} {node.name}")
     assert silent == []
 
 
