@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     completes_to_files(paths)
     add_dialect(parser)
     parser.add_argument(
+        "--strict",
+        action="store_true",
+        default=None,
+        help="let one bad handler refuse its whole file where Codex and Claude Code do (hooks.strict)",
+    )
+    parser.add_argument(
         "--schema", action="store_true", help="print the JSON Schema of what --json prints, and check nothing"
     )
     add_json(parser, "the explanation")
@@ -73,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
         emit_json(SCHEMA, indent=True)
         return DONE
-    files = explained(options.paths, options.dialect, world(os.environ))
+    files = explained(options.paths, options.dialect, world(os.environ, strict=options.strict))
     if options.json:
         emit_json(document(files))
     elif files:

@@ -45,12 +45,12 @@ LOOKED_AT: Final = 4_096
 """First bytes of a program that are looked at."""
 
 
-def world(environ: Mapping[str, str]) -> World:
-    """What there is on this machine, for this process."""
+def world(environ: Mapping[str, str], *, strict: bool | None = None) -> World:
+    """What there is on this machine, for this process. ``strict`` None: as the configuration says."""
 
     @cache
     def configured(workspace: str) -> Configured:
-        return files.load(environ, {}, workspace)
+        return files.load(environ, {"hooks.strict": strict}, workspace)
 
     return World(
         prxbus_folder=sysconfig.get_path("scripts"),

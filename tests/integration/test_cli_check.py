@@ -238,3 +238,15 @@ def test_a_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
     assert done.returncode == 1
     jsonschema.validate(json.loads(done.stdout), SCHEMA)
     assert prxbus("check", folder, env=QUIET).returncode == 1
+
+
+def test_one_bad_handler_refuses_its_file_where_that_is_asked_for(tmp_path: Path) -> None:
+    """Otherwise its sibling runs, and what Codex would do is said."""
+    good, bad = {"type": "command", "command": "true"}, {"type": "webhook"}
+    path = tmp_path / ".prxbus" / "hooks.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [good, bad]}]}}))
+    (file,) = checked(path)["files"]
+    assert (file["status"], file["diagnostics"][-1]["code"]) == ("ok", "upstream_refuses")
+    (file,) = checked(path, "--strict")["files"]
+    assert (file["status"], file["diagnostics"][-1]["code"]) == ("refused", "refused")
