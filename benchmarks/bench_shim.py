@@ -20,8 +20,10 @@ from functools import partial
 from pathlib import Path
 
 from subscribers.cli.hook import SHIM, python
+from subscribers.dialects.codex_profiles import CLAUDE
 from subscribers.runner.agent_http import read_address
 from subscribers.runner.agent_probe import HttpSender
+from subscribers.sources.attach_plan import Wanted, entry_for
 
 from .measure import Cell, Figures, Goal, Plan, interleave
 from .up import up
@@ -29,9 +31,11 @@ from .up import up
 NAME = "shim"
 _PASS = "python3 -I -S -c pass"
 _SHIM = "the attached hook command"
+_SHELL = "the same by a shell, as it is written"
 _HTTP = "HTTP hook, one warm decider"
 _IDLE = "HTTP hook, nobody decides"
 _COMMAND = "command hook: python3 that parses JSON"
+_ROUNDS_PER_ROUND = 8  # a start is short and noisy: more rounds than elsewhere, each with few of them
 _PARSES = "import json, sys; json.load(sys.stdin)"
 _DECIDER = """
 from subscribers.handlers import decide
@@ -77,7 +81,8 @@ def _processes(plan: Plan, bus: str) -> Cell:
         {"ms": "ms"},
     )
     cell.goals.append(Goal("ms", _SHIM, _PASS, 1.4, 1.2, best="low"))
-    runs = 2 if plan.tiny else max(10, int(20 * plan.seconds))
+    cell.goals.append(Goal("ms", _SHELL, _PASS, 1.4, 1.2, best="low"))
+    rounds, runs = (plan.rounds, 2) if plan.tiny else (plan.rounds * _ROUNDS_PER_ROUND, 4)
     bare = [python(), "-I", "-S"]
     shim = [*bare, SHIM, "claude", f"{bus}/hook.sock", "30", "closed"]
     verb = [
@@ -91,10 +96,17 @@ def _processes(plan: Plan, bus: str) -> Cell:
     runners: dict[str, Callable[[], Figures]] = {
         _PASS: partial(_ends, [*bare, "-c", "pass"], runs),
         _SHIM: partial(_ends, shim, runs),
-        "prxbus hook": partial(_ends, verb, max(1, runs // 4)),
+        _SHELL: partial(_ends, ["sh", "-c", _written(bus)], runs),
+        "prxbus hook": partial(_ends, verb, 1),
         _COMMAND: partial(_ends, [sys.executable, "-c", _PARSES], runs),
     }
-    return interleave(cell, plan.rounds, runners)
+    return interleave(cell, rounds, runners)
+
+
+def _written(bus: str) -> str:
+    """The command as it stands in an agent's settings."""
+    wanted = Wanted(python(), SHIM, f"{bus}/hook.sock", ("PostToolUse",))
+    return str(entry_for(wanted, CLAUDE, "PostToolUse")["command"])
 
 
 def _round_trips(plan: Plan, bus: str, token_file: Path) -> Cell:
