@@ -203,10 +203,12 @@ _OPINIONS: Final[Mapping[str, Callable[[_Case], None]]] = {"permission": _permis
 def _replace_output(case: _Case) -> None:
     """What the model reads instead of a tool's output."""
     decision = case.decision
+    if not decision.replaced:
+        return
     if "updatedToolOutput" in case.profile.tool_output_fields:
-        if decision.replaced:
+        if not case.refused or decision.output != decision.reason:  # feedback is said as such
             case.specific["updatedToolOutput"] = decision.output
-    elif decision.replaced and not case.refused:
+    elif not case.refused:
         if not case.stops:
             case.top["decision"] = "block"
         case.top["reason"] = _text(decision.output)

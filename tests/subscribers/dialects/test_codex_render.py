@@ -250,6 +250,8 @@ def test_feedback_of_a_stop_is_not_lost() -> None:
     both = deny("why", output="feedback")
     assert written("PostToolUse", CODEX, both) == {"decision": "block", "reason": "why"}
     assert written("PostToolUse", CLAUDE, both)["hookSpecificOutput"]["updatedToolOutput"] == "feedback"
+    same = deny("why", output="why")
+    assert written("PostToolUse", CLAUDE, same) == {"decision": "block", "reason": "why"}
 
 
 # ---- laws ------------------------------------------------------------------------------------------------

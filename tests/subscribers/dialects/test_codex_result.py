@@ -291,6 +291,34 @@ def test_an_answer_of_which_the_middle_is_missing_says_so() -> None:
     assert found.entries[1].text == "the answer was ignored: of its 2000000 bytes 19 were kept"
 
 
+DENY = json.dumps(specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="no")).encode()
+
+
+@pytest.mark.parametrize(
+    "stdout, status",
+    [
+        (DENY, "blocked"),
+        (b"\xc2\xa0 " + DENY + b"\n\n", "blocked"),
+        (DENY.replace(b"no", b"n\xff"), "blocked"),
+        (DENY + DENY, "failed"),
+        (DENY + b"\n" + DENY, "failed"),
+        (b"starting up\n" + DENY, "completed"),
+        (b"\xff" + DENY, "completed"),
+        (DENY.replace(b'"no"', b"NaN"), "failed"),
+        (b'{"continue": NaN}', "failed"),
+        (DENY[:-1], "failed"),
+        (DENY.replace(b"}}", b',"note":1}}'), "failed"),
+        (b"[" + DENY + b"]", "failed"),
+    ],
+)
+def test_what_is_written_beside_an_answer_decides_whether_it_is_one(stdout: bytes, status: str) -> None:
+    """A banner, a second document, a bad byte, NaN: as upstream reads them, which is mostly open."""
+    outcome = Outcome.exited(0, 0.1, Captured(stdout, b"", len(stdout)), SILENT)
+    found = judge("PreToolUse", CODEX, outcome)
+    assert found.status == status
+    assert (found.effects.verdict == "deny") == (status == "blocked")
+
+
 def test_a_key_that_no_decision_can_carry_is_named() -> None:
     """It is lost, and said to be; in the strict mode nothing is said."""
     answer = specific("UserPromptSubmit", sessionTitle="t", suppressOriginalPrompt=False)
