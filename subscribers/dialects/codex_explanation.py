@@ -18,7 +18,7 @@ from .codex_file import Read, read_entries
 from .codex_groups import Entry
 from .codex_profiles import PROFILES, Profile
 from .codex_spec import CodexHandler, TrustState
-from .codex_trust import trust_status
+from .codex_trust import merge_states, trust_status
 from .explaining import by_place
 from .findings import field_name
 
@@ -45,13 +45,14 @@ def explain(
 ) -> Explained:
     """Explain a hook file. Raises nothing; ``path`` is absolute and how diagnostics name the file.
 
-    ``states`` are Codex's records of trust; None: those that the file itself carries.
+    ``states`` are the records of trust that Codex's user has elsewhere; those that the file itself carries
+    count with them.
     """
     read = read_entries(text, path, profile, strict=strict)
     document = read.document
     places = {place for entry in read.entries for place in _places(entry)}
     said, others = by_place(document.diagnostics, places)
-    known = (document.states or {}) if states is None else states
+    known = merge_states((document.states or {}, states or {}))
     handlers, numbers = [], dict.fromkeys((entry.event for entry in read.entries), 0)
     for entry in read.entries:
         remarks = [remark for place in _places(entry) for remark in said[place]]

@@ -21,6 +21,7 @@ from ..hooks.diagnostics import Diagnostic, Severity
 from ..hooks.explanation import Explained, Handler
 from . import discover
 from .codex_layers import OWN_FILE, WARNING, Layer, Switches, config_folder, layers
+from .codex_records import records
 from .codex_switches import BitFunSwitches, app_file, bitfun_folder, read_switches
 from .hook_source import Content, Reading
 from .import_places import ImportPlaces, import_root
@@ -113,9 +114,9 @@ def explain_file(profile: str, text: bytes, path: str, workspace: str, world: Wo
     known = all_layers(world.environ, workspace, world)
     layer = next((each for each in known if each.path == path), None)
     hooks = world.configured(workspace).settings.hooks
-    explained = explain(
-        text, path, PROFILES[profile if layer is None else layer.profile], strict=hooks.strict
-    )
+    kind = PROFILES[profile if layer is None else layer.profile]
+    states = records(world.environ) if kind.reviews else None
+    explained = explain(text, path, kind, strict=hooks.strict, states=states)
     if layer is not None:  # Codex does not read it
         explained = replace(explained, handlers=tuple(map(_without_review, explained.handlers)))
     if world.is_trial:
