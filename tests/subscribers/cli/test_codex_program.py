@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from subscribers.cli.codex_program import codex_program, has_hooks, of_family
+from subscribers.cli.up import programs
 from subscribers.config.hook_files import HookFile
 from subscribers.config.schema import Hooks, Settings
 
@@ -67,3 +68,13 @@ def test_whether_there_are_hooks_now(tmp_path: Path) -> None:
 def test_the_ready_line_counts_them(said: dict[str, int], words: str) -> None:
     """None is not worth a word."""
     assert of_family(said) == words
+
+
+def test_the_master_switch_stops_prx_hooks_too() -> None:
+    """Switched off, no process runs a workspace's hooks; the family's looks for the switch at each event."""
+    names = [
+        {program.name for program in programs(Settings(hooks=Hooks(enabled=on)), "/run/x", "/w")}
+        for on in (True, False)
+    ]
+    assert names[0] - names[1] == {"shell"}
+    assert "codex" in names[1]
