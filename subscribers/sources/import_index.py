@@ -20,7 +20,7 @@ from ..hooks.import_plan import HOOKS_NAME, MAX_FILES, TOTAL_BYTES
 from .import_places import SCOPES, Scope
 
 SCHEMA: Final = 1
-INDEX_BYTES: Final = 4_194_304
+INDEX_BYTES: Final = 16_777_216
 MAX_IMPORTS: Final = 256
 """Imports in one store."""
 FOLDERS: Final = ("files", "user")

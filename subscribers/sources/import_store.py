@@ -50,6 +50,9 @@ __all__ = [
 RETIRED_SECONDS: Final = 3_600.0
 """How long a snapshot outlives the update that replaced it: runs that captured it may still begin."""
 
+RETIRED_KEPT: Final = 4
+"""Replaced snapshots that are kept of one import."""
+
 SNAPSHOTS_NAME: Final = "snapshots"
 STAGING_PREFIX: Final = "staging-"
 CORRUPT_NAME: Final = "index.json.corrupt"
@@ -237,7 +240,7 @@ class ImportStore:
                 self._publish(record, contents)
             retired = index.retired
             if before is not None and before.snapshot != record.snapshot:
-                retired = (*retired, Retired(before.id, before.snapshot, now))
+                retired = _retiring(retired, Retired(before.id, before.snapshot, now))
             self._write(index._replace(retired=retired).with_record(record), now)
         except OSError as error:
             raise _unusable(error) from None
@@ -331,8 +334,13 @@ class ImportStore:
         """Replace the index, then sweep what it no longer names."""
         fresh = tuple(each for each in index.retired if 0 <= now - each.at < RETIRED_SECONDS)
         index = index._replace(retired=fresh)
+        text = write_index(index)
+        if len(text) > INDEX_BYTES:
+            raise StoreUnusable(
+                f"{self.path} would have more than {INDEX_BYTES:,} bytes; remove some imports"
+            )
         self._step("index about to be written")
-        if not self._guard.replace(write_index(index), signature(self.path)):
+        if not self._guard.replace(text, signature(self.path)):
             raise StoreBusy(f"{self.path} is changed by a program that does not lock it; nothing was changed")
         self._step("index written")
         self._sweep(index)
@@ -380,6 +388,13 @@ class ImportStore:
                 raise StoreUnusable(f"{path} is a link or no folder; move it away")
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise StoreUnusable(f"{path} can be changed by other users; chmod 700 it, or move it away")
+
+
+def _retiring(retired: tuple[Retired, ...], last: Retired) -> tuple[Retired, ...]:
+    """What is kept of the past with one more: the newest few of an import, however often it is updated."""
+    own = [each for each in retired if each.id == last.id]
+    dropped = own[: max(0, len(own) + 1 - RETIRED_KEPT)]
+    return (*(each for each in retired if each not in dropped), last)
 
 
 def _is_same(before: ImportRecord, after: ImportRecord) -> bool:

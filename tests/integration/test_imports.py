@@ -41,7 +41,7 @@ def confirm(importer: Importer, name: str = "claude:project") -> str:
 
 
 def test_changes_hold_from_the_next_event_on(runtime_dir: Path, tmp_path: Path) -> None:
-    """Imported, disabled, enabled, updated, damaged, repaired, removed: each shows in the next answer."""
+    """Imported, disabled, enabled, updated, damaged, repaired, removed: each shows in the answers."""
     home, ws = tmp_path / "home", tmp_path / "ws"
     home.mkdir()
     script = ws / ".claude" / "hooks" / "guard.sh"
@@ -67,15 +67,14 @@ def test_changes_hold_from_the_next_event_on(runtime_dir: Path, tmp_path: Path) 
             importer.enable(name, NOW)
             until(lambda: answer() == "one", "the enabled import to answer")
             write(script, guard("two"))
-            assert answer() == "one"
+            until(lambda: answer() == "one", "the copy to answer, whatever becomes of its source")
             confirm(importer, name)
-            assert answer() == "two"
+            until(lambda: answer() == "two", "the update to answer")
             (copy,) = (path for path in (tmp_path / "data").rglob("guard.sh") if "two" in path.read_text())
             os.chmod(copy, 0o700)
             copy.write_text(guard("evil"))
             os.chmod(copy, 0o500)
-            assert answer() == "none"
-            assert service.logged("is not what was confirmed")
+            until(lambda: answer() == "none" and service.logged("is not what was confirmed"), "the check")
             confirm(importer, name)
             until(lambda: answer() == "two", "the repaired import to answer")
             importer.remove(name, NOW)

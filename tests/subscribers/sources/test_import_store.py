@@ -20,6 +20,7 @@ from subscribers.sources.import_index import MAX_IMPORTS, Index, write_index
 from subscribers.sources.import_places import ImportPlaces, import_root
 from subscribers.sources.import_store import (
     CORRUPT_NAME,
+    RETIRED_KEPT,
     RETIRED_SECONDS,
     ImportDamaged,
     ImportMissing,
@@ -227,6 +228,29 @@ def test_an_update_keeps_the_old_copy_for_runs_that_began(folder: Path) -> None:
     assert store.load().retired == ()
 
 
+def test_old_copies_do_not_pile_up(folder: Path) -> None:
+    """However often an import is updated within the hour, a few of its snapshots are kept."""
+    for number in range(9):
+        stored(folder, str(number))
+    store = ImportStore(str(folder), "user")
+    (found,) = store.load().records
+    kept = {each.snapshot for each in store.load().retired}
+    assert len(kept) == RETIRED_KEPT
+    assert set(os.listdir(folder / "snapshots" / found.id)) == {found.snapshot, *kept}
+
+
+def test_an_index_that_could_not_be_read_again_is_not_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the bound on the index an import is refused, and what was there stays."""
+    made = stored(folder)
+    store = ImportStore(str(folder), "user")
+    monkeypatch.setattr("subscribers.sources.import_store.INDEX_BYTES", len(write_index(store.load())) + 9)
+    with pytest.raises(StoreUnusable, match="remove some imports"):
+        put(store, "b", path="/h/other")
+    assert store.load().records == (made,)
+
+
 def test_removing_takes_every_copy_and_nothing_else(folder: Path) -> None:
     """Also those that an update retired; other imports stay."""
     made, other = stored(folder, "a"), stored(folder, "c", path="/h/other")
@@ -325,7 +349,7 @@ CORRUPT: dict[str, Callable[[Path], object]] = {
     "no JSON": lambda path: path.write_bytes(b"{"),
     "empty": lambda path: path.write_bytes(b""),
     "another schema": lambda path: path.write_bytes(b'{"schema": 9, "imports": []}'),
-    "too large": lambda path: path.write_bytes(b" " * 5_000_000),
+    "too large": lambda path: path.write_bytes(b" " * 17_000_000),
     "a folder": _folder,
     "a link": _link,
     "a record that lies": lambda path: _change(path, id="claude-user-00000000"),
