@@ -8,6 +8,7 @@ before each run costs one look a file. It refuses to know what the files mean.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import time
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,8 @@ from .import_files import NotRead, read_below
 from .import_index import SnapshotFile
 
 CACHE_NAME: Final = "__pycache__"
-"""Left by an interpreter that ran a copied script as its user's; nothing in it is run by name."""
+"""Left by an interpreter that ran a copied script. What is in it would be run in place of what was confirmed,
+so it is deleted."""
 
 MAX_ENTRIES: Final = 4_096
 """Entries that are looked at in one snapshot."""
@@ -45,7 +47,8 @@ class Snapshot:
     def verify(self) -> str | None:
         """What is wrong with it now, as a sentence; None: it is what was confirmed. Raises nothing.
 
-        Owner's, so cheap: names, sizes, times and modes of all files; bytes where one of those moved.
+        It costs a look at each file, and reading all of them where one of those looks moved. What an
+        interpreter left there of its own (:data:`CACHE_NAME`) is deleted.
         """
         try:
             look = self._look()
@@ -110,3 +113,7 @@ def _names(folder: str, prefix: str, seen: list[str] | None = None) -> Iterator[
                 yield f"{prefix}{entry.name}"
             elif entry.name != CACHE_NAME:
                 yield from _names(entry.path, f"{prefix}{entry.name}/", seen)
+            else:
+                shutil.rmtree(entry.path, ignore_errors=True)
+                if os.path.lexists(entry.path):
+                    raise _Wrong(f"{prefix}{entry.name!r} cannot be deleted")

@@ -160,14 +160,19 @@ def test_a_snapshot_with_too_many_entries_is_not_gone_through(
     assert snapshot.verify() == "more than 4 entries lie in it"
 
 
-def test_a_cache_of_an_interpreter_is_no_damage(folder: Path) -> None:
-    """What Python leaves beside a script that it ran does not switch the import off."""
+def test_a_cache_of_an_interpreter_is_no_damage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Python leaves beside a script that it ran switches nothing off, and is never run itself."""
     made = stored(folder)
     snapshot = ImportStore(str(folder), "user").snapshot(made)
     cache = Path(snapshot.folder, "files", "__pycache__")
     cache.mkdir()
     (cache / "x.pyc").write_bytes(b"x")
     assert snapshot.verify() is None
+    assert not cache.exists()
+    cache.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", lambda path, ignore_errors: None)
+        assert snapshot.verify() == "files/'__pycache__' cannot be deleted"
 
 
 def test_an_edit_that_keeps_size_and_time_is_noticed(folder: Path) -> None:
