@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from subscribers.dialects.codex_condition import Folders, condition
 
-FOLDERS = Folders(cwd="/work/shop/src", project="/work/shop", home="/home/user")
+FOLDERS = Folders(cwd="/srv/shop/src", project="/srv/shop", home="/home/user")
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ FOLDERS = Folders(cwd="/work/shop/src", project="/work/shop", home="/home/user")
         ("Bash(rm *)", "Bash", {"command": 7}, False),
         ("Bash(rm *)", "Bash", "rm y", False),
         # files
-        ("Edit(*.ts)", "Edit", {"file_path": "/work/shop/src/deep/a.ts"}, True),
-        ("Edit(*.ts)", "Edit", {"file_path": "/work/shop/a.ts"}, False),
+        ("Edit(*.ts)", "Edit", {"file_path": "/srv/shop/src/deep/a.ts"}, True),
+        ("Edit(*.ts)", "Edit", {"file_path": "/srv/shop/a.ts"}, False),
         ("Edit(*.ts)", "Write", {"file_path": "a.ts"}, True),
         ("Edit", "MultiEdit", {"file_path": "a.ts"}, True),
         ("Edit(*.ipynb)", "NotebookEdit", {"notebook_path": "a.ipynb"}, True),
@@ -62,7 +62,7 @@ FOLDERS = Folders(cwd="/work/shop/src", project="/work/shop", home="/home/user")
         ("Read(/docs/?.md)", "Read", {"file_path": "docs/a.md"}, False),
         ("Read(//etc/*)", "Read", {"file_path": "/etc/./passwd"}, True),
         ("Read(~/.ssh/**)", "Read", {"file_path": "/home/user/.ssh/id"}, True),
-        ("Read(~/.ssh/**)", "Read", {"file_path": "/work/.ssh/id"}, False),
+        ("Read(~/.ssh/**)", "Read", {"file_path": "/srv/.ssh/id"}, False),
         ("Read(a.md)", "Read", {}, False),
         ("Grep(src/**)", "Grep", {"path": "src/a"}, True),
         # addresses, agents, tools of servers

@@ -36,7 +36,7 @@ def codes(found: CodexDocument) -> list[str]:
 
 
 def test_a_command_with_nothing_else() -> None:
-    """The defaults."""
+    """Every other field has its default."""
     handler = made()
     assert (handler.kind, handler.command, handler.args, handler.shell) == ("command", "x", None, None)
     assert (handler.timeout_s, handler.timeout_is_own, handler.is_async) == (600.0, False, False)
