@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from broker.cli.terminal import printable
 
 from ..sources.import_sources import TITLES
@@ -153,7 +155,7 @@ def _handler_lines(handler: PlannedHandler, plan: Plan) -> Iterator[str]:
         yield _row("on Windows", f"{handler.command_windows} (not run here)")
     for name, value in handler.fields.items():
         if name not in ("type", "command", "args", "timeout", "commandWindows", "command_windows"):
-            yield _row(name, value if isinstance(value, str) else repr(value))
+            yield _row(name, value if isinstance(value, str) else orjson.dumps(value).decode())
     files = {file.name: file for file in plan.files}
     for name in handler.copied:
         file = files[name]

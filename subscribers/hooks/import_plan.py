@@ -220,7 +220,10 @@ def plan(
             skipped.append(Skipped(fault.code, fault.reason, *place))
             continue
         for path, file in taken.items():
-            files.setdefault(path, file)
+            if (
+                path not in files or file.why is None
+            ):  # a command that names it counts before a file that does
+                files[path] = file
         kept.append((handler, tuple(sorted(file.name for file in taken.values())), notes))
     listed = tuple(sorted(files.values(), key=lambda each: each.name))
     snapshot = _snapshot([handler for handler, _, _ in kept], listed, source.profile)

@@ -193,6 +193,13 @@ def test_what_a_script_names_comes_along() -> None:
     )
 
 
+def test_a_file_that_a_command_names_is_its_own_reason() -> None:
+    """Named by a script first and by a command later, a file is copied because of the command."""
+    made = drafted({"Stop": [{"hooks": [command(".claude/hooks/a"), command(".claude/hooks/b")]}]})
+    plan = planned(made, {A: fact("a", mentions=(B,)), B: fact("b")}, {B: "files/b"})
+    assert [(each.name, each.why) for each in plan.files] == [("files/a", None), ("files/b", None)]
+
+
 def test_a_path_relative_to_no_fixed_place_is_shown_as_it_is() -> None:
     """Of a file that is another one in each folder no digest is taken."""
     (handler,) = planned(drafted({"Stop": [{"hooks": [command("python3 x/y")]}]}, USER_AROUND)).handlers
