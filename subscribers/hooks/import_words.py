@@ -151,7 +151,7 @@ class _Reader:
             escaped = text[self.at + 1 : self.at + 2]
             if escaped != "\n":
                 parts.append(Part("text", escaped or "\\"))
-            self.at += 2
+            self.at += 1 + len(escaped)
         elif character in "$`":
             parts.append(self._dollar(in_quotes=False))
         elif character in _PATTERN:

@@ -195,7 +195,8 @@ def test_what_a_script_names_comes_along() -> None:
 
 def test_a_file_that_a_command_names_is_its_own_reason() -> None:
     """Named by a script first and by a command later, a file is copied because of the command."""
-    made = drafted({"Stop": [{"hooks": [command(".claude/hooks/a"), command(".claude/hooks/b")]}]})
+    names = ("a", "a", "b", "a")
+    made = drafted({"Stop": [{"hooks": [command(f".claude/hooks/{name}") for name in names]}]})
     plan = planned(made, {A: fact("a", mentions=(B,)), B: fact("b")}, {B: "files/b"})
     assert [(each.name, each.why) for each in plan.files] == [("files/a", None), ("files/b", None)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from subscribers.hooks.import_words import NotWords, split_words
@@ -133,6 +133,7 @@ def test_quoting_is_that_of_shlex(text: str) -> None:
 
 
 @given(st.text(max_size=60))
+@example("\\")
 def test_any_text_is_words_or_refused(text: str) -> None:
     """Words never overlap, lie within the text, and are separated by what is no word."""
     try:
