@@ -8,6 +8,7 @@ asked for that. Refuses to know how the payload came here: over the hook socket 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -18,14 +19,14 @@ from broker.client import aio
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE, Cause, inherited
 from broker.logs import get_logger
 from broker.protocol.decisions import Decision
-from broker.protocol.errors import BusError
+from broker.protocol.errors import BusError, BusUnreachable
 from broker.protocol.limits import ASK_SECONDS
 
 from ..dialects.codex_canonical import AGENT_FIELDS, AGENT_PAYLOAD, AgentEvent, from_agent
 from ..dialects.codex_profiles import PROFILES, Profile
 from ..dialects.codex_render import render, render_http
 from ..sources.attach_context import Contexts, decode_environment
-from .hook_socket_frames import Reply, Request
+from .hook_socket_frames import ABSENT, Reply, Request
 
 SOURCE: Final = "prxbus hook"
 """The source of agents' events."""
@@ -34,6 +35,10 @@ MARGIN_SECONDS: Final = 0.1
 """Kept of an agent's time for the way back."""
 
 LEAST_SECONDS: Final = 0.05
+
+AWAY_SECONDS: Final = 2.0
+"""How long a broker that has gone is waited for: it is started again. After that nobody waits for it."""
+
 BLOCK: Final = 2
 """Exit code by which a hook command of this family says no."""
 
@@ -48,10 +53,14 @@ class Unreadable(Exception):
 
 
 class Failed(NamedTuple):
-    """An event that was not decided: ``reason`` says why, ``event`` is None when it could not be read."""
+    """An event that was not decided: ``reason`` says why, ``event`` is None when it could not be read.
+
+    ``absent``: because there is no bus.
+    """
 
     event: str | None
     reason: str
+    absent: bool = False
 
 
 class Relay:
@@ -64,6 +73,7 @@ class Relay:
         self.counts = {"answered": 0, "failed": 0, "delivered": 0}
         self._publisher = publisher
         self._contexts = contexts
+        self._away_since: float | None = None
 
     async def command(self, request: Request) -> Reply:
         """What the hook command of ``request`` puts out, and how it ends."""
@@ -77,7 +87,7 @@ class Relay:
         cause = cause_of(request.environment)
         found = await self._ask(profile, request.payload, request.seconds, extra, cause)
         if isinstance(found, Failed):
-            return self._refused(request, found.reason)
+            return ABSENT if found.absent else self._refused(request, found.reason)
         event, decision = found
         if event not in profile.outputs:  # an event that we do not know has no answer that we know
             return Reply()
@@ -92,7 +102,7 @@ class Relay:
             if not closed:
                 return b""
             reason = f"prxbus: {found.reason}; this hook is set to block without an answer"
-            if found.event not in profile.outputs:
+            if found.event is None or found.event not in profile.outputs:
                 return orjson.dumps({"decision": "block", "reason": reason})
             return render_http(found.event, profile, Decision("deny", reason))
         event, decision = found
@@ -119,6 +129,7 @@ class Relay:
         try:
             agent = _read(profile.name, payload)
             event = agent.event
+            await self._await_bus(seconds)
             decision = await self._publisher.ask(
                 agent.topic,
                 _with(agent, payload, extra),
@@ -136,9 +147,20 @@ class Relay:
                 error=str(error),
                 after_ms=round((time.monotonic() - began) * 1e3, 1),
             )
-            return Failed(event, str(error))
+            return Failed(event, str(error), isinstance(error, BusUnreachable))
         self.counts["answered"] += 1
         return event, decision
+
+    async def _await_bus(self, seconds: float) -> None:
+        """Wait a moment for a broker that has just gone; raises :class:`BusUnreachable`."""
+        while not self._publisher.ready:
+            now = time.monotonic()
+            if self._away_since is None:
+                self._away_since = now
+            if now - self._away_since > min(AWAY_SECONDS, seconds):
+                raise BusUnreachable("no bus answers; it has ended, or is being started again")
+            await asyncio.sleep(0.01)
+        self._away_since = None
 
     def _keep(self, environment: bytes) -> str | None:
         """The id under which command handlers find an agent's environment; None where there is none."""

@@ -138,14 +138,19 @@ class _Connection(asyncio.Protocol):
         self.abort()
 
 
+def check_free(path: str) -> None:
+    """Raises :class:`SocketTaken` when somebody answers at ``path``."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        if probe.connect_ex(path) == 0:
+            raise SocketTaken(f"another process answers at {path!r}; stop that one first")
+
+
 def _bound(path: str) -> socket.socket:
     """A listening socket for our user alone; one that nobody answers at any more is replaced."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.setblocking(False)
-            if probe.connect_ex(path) == 0:
-                raise SocketTaken(f"another process answers at {path!r}; stop that one first")
+        check_free(path)
         with suppress(FileNotFoundError):
             os.unlink(path)
         listener.bind(path)  # in a directory that is closed to everybody else

@@ -55,6 +55,10 @@ class Reply(NamedTuple):
         return b"".join((*(size.to_bytes(4, "big") for size in sizes), self.stdout, self.stderr))
 
 
+ABSENT: Final = Reply(75)
+"""No bus is there (75 is EX_TEMPFAIL of sysexits.h): the hook command does as if nobody had listened."""
+
+
 class RequestReader:
     """Puts one request together from the pieces in which it arrives."""
 

@@ -28,7 +28,7 @@ from ..sources.attach_context import Contexts
 from . import service
 from .agent_relay import SOURCE, Relay
 from .hook_socket import NAME as SOCKET_NAME
-from .hook_socket import HookSocket, SocketTaken
+from .hook_socket import HookSocket, SocketTaken, check_free
 from .hook_socket_frames import Reply, Request
 from .hook_spool import Delivered, deliver
 
@@ -40,7 +40,7 @@ STATUS: Final = "status"
 """In the place of a dialect: what the process has to say of itself, as JSON."""
 
 END_SECONDS: Final = 2.0
-TIDY_SECONDS: Final = 10.0
+TIDY_SECONDS: Final = 2.0
 """Pause between two looks at what is too old, and at events that came while nobody listened."""
 
 log = get_logger("subscribers.agents")
@@ -63,6 +63,8 @@ class AgentsService:
         loop.add_signal_handler(signal.SIGHUP, lambda: None)  # nothing is configured that could be read again
         async with aio.Publisher(SOURCE, runtime_dir=self._directory) as publisher:
             await _await_bus(publisher, told)
+            self._publisher = publisher
+            check_free(self._path)  # before what another one keeps is taken for left behind
             self._contexts = Contexts(self._directory, time.monotonic)
             self._relay = Relay(publisher, self._contexts)
             self._socket = HookSocket(self._path, self._answer)
@@ -99,6 +101,8 @@ class AgentsService:
     def _tidy(self) -> None:
         """Publish what waited for a bus, and remove environments that nobody uses."""
         self._contexts.tidy()
+        if not self._publisher.ready:
+            return
         found = deliver(self._directory, time.time_ns(), self._relay.deliver)
         if any(found):
             self._lost = Delivered(*(sum(pair) for pair in zip(self._lost, found, strict=True)))

@@ -39,6 +39,9 @@ DROPPED = b"/dropped"
 SECRETS = (b"PRXBUS_API_TOKEN", b"PRXBUS_HOOK_TOKEN")
 """Variables that are never handed on."""
 
+ABSENT = 75
+"""Exit code in a reply by which the other end says that there is no bus."""
+
 CONTINUE = 0
 BLOCK = 2
 """Exit code by which a hook of this family says no."""
@@ -77,6 +80,8 @@ def main(arguments: list[str]) -> int:
     if reply is None:
         return refuse(b"prxbus ended before it answered", closed)
     status, out, said = reply
+    if status == ABSENT:
+        return absent(path, head, payload, closed)
     write(1, out)
     write(2, said)
     return status

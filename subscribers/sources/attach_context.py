@@ -111,7 +111,8 @@ class Contexts:
             return None
         digest = blake2b(environment, digest_size=16).digest()
         kept = self._kept.get(digest)
-        context = _save(self._directory, environment) if kept is None else kept.context
+        is_there = kept is not None and os.path.exists(os.path.join(self._directory, kept.context))
+        context = kept.context if kept is not None and is_there else _save(self._directory, environment)
         self._kept[digest] = _Kept(context, self._now())
         self._kept.move_to_end(digest)
         self.tidy()

@@ -11,13 +11,14 @@ import orjson
 import pytest
 
 from broker.client import Answer, Event, aio
-from broker.protocol.errors import BusUnreachable
+from broker.protocol.errors import BusUnreachable, RequestTimeout
 from broker.testing import StubBus, StubPublisher
 from subscribers.dialects.codex_canonical import original
 from subscribers.dialects.codex_events import events_of
 from subscribers.dialects.codex_profiles import PROFILES
+from subscribers.runner import agent_relay
 from subscribers.runner.agent_relay import SOURCE, Relay, cause_of
-from subscribers.runner.hook_socket_frames import Reply, Request
+from subscribers.runner.hook_socket_frames import ABSENT, Reply, Request
 from subscribers.sources.attach_context import Contexts, load
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "agents"
@@ -31,6 +32,8 @@ def recorded(dialect: str) -> list[bytes]:
 
 class StubAsker:
     """The asyncio half of a stub publisher; ``fault`` is raised where it is set."""
+
+    ready = True
 
     def __init__(self, publisher: StubPublisher, fault: Exception | None = None) -> None:
         self.publish = publisher.publish
@@ -126,10 +129,10 @@ def test_what_is_no_event_is_answered_by_the_policy(payload: bytes) -> None:
 @pytest.mark.parametrize("event", ["PreToolUse", "UserPromptSubmit", "Notification", "SessionStart"])
 def test_without_an_answer_of_the_bus_the_policy_holds(event: str) -> None:
     """A block over HTTP is in the event's own form; what cannot be blocked is not."""
-    over = relay(StubBus(), fault=BusUnreachable("the broker ended"))
+    over = relay(StubBus(), fault=RequestTimeout("the broker is overloaded"))
     payload = orjson.dumps({"hook_event_name": event, "session_id": "s"})
     assert asyncio.run(over.command(request(payload))) == Reply()
-    assert b"the broker ended" in asyncio.run(over.command(request(payload, closed=True))).stderr
+    assert b"the broker is overloaded" in asyncio.run(over.command(request(payload, closed=True))).stderr
     assert asyncio.run(over.http("claude", payload, 9.0, closed=False)) == b""
     body = asyncio.run(over.http("claude", payload, 9.0, closed=True))
     if event == "PreToolUse":
@@ -138,6 +141,31 @@ def test_without_an_answer_of_the_bus_the_policy_holds(event: str) -> None:
         assert orjson.loads(body)["decision"] == "block"
     else:
         assert b"permissionDecision" not in body
+
+
+def test_a_bus_that_has_gone_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: after that, and when it ends under an ask, the hook command is told and keeps the event."""
+    bus = StubBus()
+    over = relay(bus)
+    asker = cast(StubAsker, over._publisher)
+    asked = request(b'{"hook_event_name":"Stop"}', closed=True)
+
+    async def run() -> list[Reply]:
+        asker.ready = False
+        waiting = asyncio.ensure_future(over.command(asked))
+        await asyncio.sleep(0)
+        asker.ready = True
+        found = [await waiting]
+        asker.ready = False
+        monkeypatch.setattr(agent_relay, "AWAY_SECONDS", 0.02)
+        found.append(await over.command(asked))
+        monkeypatch.setattr(asyncio, "sleep", None)  # nobody waits again
+        found.append(await over.command(asked))
+        asker.ready, asker._fault = True, BusUnreachable("the broker ended")
+        return [*found, await over.command(asked)]
+
+    assert asyncio.run(run()) == [Reply(), ABSENT, ABSENT, ABSENT]
+    assert asyncio.run(over.http("claude", asked.payload, 9.0, closed=False)) == b""
 
 
 def test_a_dialect_that_we_do_not_speak_is_refused() -> None:

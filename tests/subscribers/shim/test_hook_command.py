@@ -9,12 +9,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
-from subscribers.runner.hook_socket_frames import Reply, Request, RequestReader, decode_request
+from subscribers.runner.hook_socket_frames import ABSENT, Reply, Request, RequestReader, decode_request
 from subscribers.shim import hook_command
 
 SHIM = str(Path(hook_command.__file__).with_name("prxbus_hook.py"))
@@ -107,12 +107,22 @@ def test_the_payload_goes_there_and_the_answer_comes_back(runtime_dir: Path) -> 
     assert b"hidden" not in request.environment
 
 
+@pytest.mark.parametrize("heard", [False, True])
 @pytest.mark.parametrize("policy,status,said", [("open", 0, b""), ("closed", 2, b"no bus answers at ")])
 def test_without_a_bus_it_ends_at_once_and_keeps_the_event(
-    runtime_dir: Path, policy: str, status: int, said: bytes
+    runtime_dir: Path, policy: str, status: int, said: bytes, heard: bool
 ) -> None:
-    """The agent goes on, or is blocked where that was wanted; the event waits without the environment."""
-    done = hook(runtime_dir, b'{"n":1}', policy=policy, env={"SECRET": "x"})
+    """Nobody listens, or who does says so: the agent goes on, or is blocked where that was wanted.
+
+    The event waits without the environment.
+    """
+
+    def answer(link: socket.socket) -> None:
+        read(link)
+        link.sendall(ABSENT.encode())
+
+    with listening(runtime_dir, answer) if heard else nullcontext():
+        done = hook(runtime_dir, b'{"n":1}', policy=policy, env={"SECRET": "x"})
     assert (done.returncode, done.stdout) == (status, b"")
     assert said in done.stderr
     if policy != "other":

@@ -62,6 +62,9 @@ def test_the_same_environment_is_kept_once(tmp_path: Path) -> None:
     first, again, second = held.hold(one), held.hold(one), held.hold(other)
     assert first == again != second
     assert files(tmp_path) == sorted(filter(None, (first, second)))
+    contexts.remove(str(tmp_path), second or "")
+    third = held.hold(other)
+    assert load(str(tmp_path), third or "") == {"A": "2"}
     assert held.hold(b"") is None
     assert held.hold(b"A=" + b"x" * contexts.ENVIRONMENT_BYTES) is None
     held.close()
