@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from subscribers.sources.attach_plan import SHIM_NAME
 from subscribers.sources.import_actions import Importer, ImportRefused
 from subscribers.sources.import_places import ImportPlaces
 from subscribers.sources.import_reader import SourceUnavailable
@@ -454,7 +455,7 @@ def test_a_project_may_name_the_users_scripts(world: World) -> None:
     ]
 
 
-SHIM = "/usr/bin/python3 -I -S /x/prxbus_hook.py --dialect claude"
+SHIM = f"/usr/bin/python3 -I -S /x/{SHIM_NAME} --dialect claude"
 
 
 def test_hooks_of_an_attached_agent_would_run_twice(world: World) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from subscribers.dialects.codex_profiles import PROFILES
+from subscribers.sources.attach_plan import SHIM_NAME
 from subscribers.sources.import_rules import check, is_own, rules_for
 from subscribers.sources.import_sources import (
     MAX_FOLDERS,
@@ -109,7 +110,7 @@ def test_a_workspace_on_another_machine_is_known_by_its_address(workspace: str, 
 @pytest.mark.parametrize(
     "handler,own",
     [
-        ({"command": "/usr/bin/python3 -I -S /x/prxbus_hook.py --dialect claude"}, True),
+        ({"command": f"/usr/bin/python3 -I -S /x/{SHIM_NAME} --dialect claude"}, True),
         ({"command": "prxbus hook --dialect codex"}, True),
         ({"command": "/venv/bin/prxbus hook"}, True),
         ({"command": "prxbus", "args": ["hook", "--dialect", "claude"]}, True),
