@@ -77,6 +77,14 @@ def test_a_value_that_is_not_allowed_costs_the_field_and_nothing_else() -> None:
     assert original(found.payload, "claude") == raw
 
 
+def test_a_name_of_ours_that_the_agent_has_too_is_not_overwritten() -> None:
+    """Both values stay, each under the name that it came with."""
+    raw = b'{"hook_event_name":"Stop","session":"ours","session_id":"theirs"}'
+    found = from_agent("claude", raw)
+    assert (found.payload["session"], found.payload["session_id"]) == ("ours", "theirs")
+    assert (found.session_id, original(found.payload, "claude")) == ("theirs", raw)
+
+
 def test_an_event_of_claude_code_alone_has_its_own_topic() -> None:
     """Its name in snake case."""
     assert from_agent("claude", b'{"hook_event_name":"TaskCreated"}').topic == "prx.lifecycle.task_created"

@@ -180,6 +180,8 @@ def test_a_stop_after_a_tool_is_looked_at_before_anything_unsupported() -> None:
     """Its feedback is the reason, else the stop reason."""
     found = judge("PostToolUse", CODEX, exited({"continue": False, "suppressOutput": True}))
     assert found.status == "stopped"
+    found = judge("PostToolUse", CODEX, exited({"continue": False, "stopReason": "halt", "reason": " why "}))
+    assert (found.effects.feedback, found.effects.stop_reason) == ("why", "halt")
     found = judge("PostToolUse", CODEX, exited({"continue": False, "stopReason": "halt", "reason": " "}))
     assert (found.effects.feedback, found.effects.output) == ("halt", "halt")
 
@@ -265,6 +267,23 @@ def test_a_stop_without_a_reason_has_none(event: str) -> None:
 def test_a_reason_alone_is_harmless_where_a_turn_ends() -> None:
     """Unlike before and after a tool."""
     assert judge("Stop", CODEX, exited({"reason": "x"})) == COMPLETED
+
+
+def test_entries_come_in_upstreams_order() -> None:
+    """The message for the user, the context for the model, then what became of the run."""
+    answer = {
+        "systemMessage": "m",
+        **specific(
+            "PreToolUse",
+            additionalContext="c",
+            permissionDecision="deny",
+            permissionDecisionReason="no",
+        ),
+    }
+    found = judge("PreToolUse", CODEX, exited(answer))
+    assert found.entries == (Entry("warning", "m"), Entry("context", "c"), Entry("feedback", "no"))
+    found = judge("PreToolUse", CODEX, exited(answer), Terms(is_async=True))
+    assert found.entries == (Entry("context", "c"), Entry("warning", "m"))
 
 
 def test_an_empty_context_is_a_context() -> None:
