@@ -1,4 +1,4 @@
-"""``prxbus doctor``: what it says where something is missing, without a bus; the rest is tried on a real one."""
+"""``prxbus doctor``: what it says where something is missing, without a bus; one that works is elsewhere."""
 
 from __future__ import annotations
 
