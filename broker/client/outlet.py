@@ -31,6 +31,10 @@ PATIENCE_SECONDS: Final = 0.05
 """Longest pause between two tries to send what found no room, and longest wait of a look for the lock."""
 
 
+Offer = Callable[[Stream, int, Names, bytes, int, int], int]
+"""How an event is offered to a :class:`Gathering`: as :meth:`Gathering.offer` or :meth:`Gathering.join`."""
+
+
 class Outlet:
     """The way out of one publisher, to the broker's ingress at ``endpoint``.
 
@@ -54,6 +58,8 @@ class Outlet:
         self._closed = False
         self._flusher: Flusher | None = None
         self._on_tail: Callable[[], object] | None = None
+        self._offer: Offer = self.gathering.offer
+        self._tail_is_seen_to = False
         self._retry_s = LOOK_SECONDS
 
     def deliver(self, verdict: int, stream: Stream, depth: int, names: Names, body: bytes, size: int) -> bool:
@@ -68,7 +74,7 @@ class Outlet:
                 return self._without_room(stream, depth, names, payload_header(size) + body)
             now_ns = time_ns()
             gathering.begin(stream, depth, now_ns)
-            verdict = gathering.offer(stream, depth, names, body, size, now_ns)
+            verdict = self._offer(stream, depth, names, body, size, now_ns)
         if not self.flush():
             return self._without_room(stream, depth, names, payload_header(size) + body)
         now_ns = time_ns()
@@ -84,6 +90,12 @@ class Outlet:
             return self._without_room(stream, depth, names, payload_header(size) + body)
         gathering.alone(time_ns())
         return True
+
+    def together(self, *, begins: bool) -> Offer:
+        """What is offered from now on waits for a :meth:`flush`, or no longer; how it is to be offered."""
+        self._tail_is_seen_to = begins
+        self._offer = self.gathering.join if begins else self.gathering.offer
+        return self._offer
 
     def transmit(self, stream: Stream, depth: int, names: Names, content: bytes) -> bool:
         """Send one event by itself, after what is gathered; whether it was taken.
@@ -208,6 +220,8 @@ class Outlet:
             self._flusher.close()
 
     def _look_after_tail(self) -> None:
+        if self._tail_is_seen_to:
+            return
         try:
             if self._on_tail is not None:
                 self._on_tail()

@@ -45,6 +45,7 @@ from ..sources.workspace_hooks import WorkspaceHooks
 from . import service
 from .dispatch import Dispatcher
 from .enclosure import NONE
+from .report_queue import ReportQueue
 from .reports import DEAD_LETTER_TOPIC
 from .service import BUS_SECONDS, TURN_SECONDS
 from .shell_source import HookSet, ShellSource, enclosing, tell_scan, tell_state
@@ -77,6 +78,7 @@ class ShellService:
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
         )
+        self._reports = ReportQueue(self._publish, self._publisher.together)
         self._sources: list[ShellSource] = []
         if self._workspace is not None:
             self._sources.append(self._source(self._workspace, prx, self._workspace.workspace))
@@ -98,7 +100,7 @@ class ShellService:
             pool=self._pool,
             reaper=self._reaper,
             files=self._files,
-            publish=self._publish,
+            publish=self._reports.add,
             runtime_dir=self._publisher.runtime_dir,
             prxbus_folder=folder,
         )
@@ -141,6 +143,7 @@ class ShellService:
         for source in self._sources:
             source.close()
         self._files.close()
+        self._reports.close()
         self._publisher.close()
 
     def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
@@ -174,6 +177,7 @@ class ShellService:
             "runs_waiting": pool.waiting,
             "runs_dropped": pool.dropped,
             "ending": reaper.ending,
+            "reports_dropped": self._reports.dropped,
         }
 
     def _say_ready(self) -> None:

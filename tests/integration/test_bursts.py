@@ -111,6 +111,22 @@ def test_single_events_are_not_gathered(bus: str, wire: Wire) -> None:
         assert all(frame.startswith(b"0prx.x\0") for frame in wire.frames)
 
 
+def test_what_is_published_together_leaves_together(bus: str, wire: Wire) -> None:
+    """However slowly it comes, at the end of the block and not before; what follows goes alone again."""
+    with Publisher("me", runtime_dir=bus, on_absent="block") as agent:
+        with agent.together():
+            for number in range(3):
+                assert agent.publish("prx.x", {"n": number})
+            assert wire.read() == []
+        until(wire.read, "the frame")
+        (frame,) = wire.read()
+        assert frame.startswith(b"0~prx.x\0")
+        assert frame.count(b'{"n":') == 3
+        agent.publish("prx.x", {"n": 3})
+        until(lambda: len(wire.read()) == 2, "the event after it")
+        assert wire.read()[1].startswith(b"0prx.x\0")
+
+
 def test_what_is_gathered_leaves_before_the_end(bus: str) -> None:
     """close() right after a burst loses nothing."""
     with Subscriber(["prx.x"], runtime_dir=bus) as events:
