@@ -22,6 +22,7 @@ from broker.protocol.catalogue import EVENTS as CATALOGUE
 from broker.protocol.catalogue import check
 from broker.protocol.errors import SchemaError
 from broker.protocol.topics import LIFECYCLE
+from subscribers.dialects.codex_canonical import from_agent
 from subscribers.dialects.codex_events import EVENTS, snake_case
 from subscribers.dialects.codex_output_rules import CODEX_OUTPUTS, OutputRule
 from subscribers.dialects.codex_payload import FIELD_TYPES, payload_for
@@ -164,6 +165,36 @@ def test_what_is_known_arrives(profile: str, event: str) -> None:
     for name, value in found.items():
         if name != "hook_event_name":
             assert value == unfilled.get(name, rich(event)[given_names.get(name, name)])
+
+
+@pytest.mark.parametrize("event", [event for event in CONTRACT if event != "Interrupt"])
+def test_what_claude_code_sends_is_a_payload_for_scripts_of_codex(event: str) -> None:
+    """With the tool's own names and arguments, and without the fields that Codex does not have."""
+    sent = {
+        "session_id": "s",
+        "transcript_path": "/t.jsonl",
+        "cwd": "/w",
+        "prompt_id": "p",
+        "permission_mode": "auto",
+        "effort": {"level": "high"},
+        "hook_event_name": event,
+        "tool_name": "Edit",
+        "tool_input": {"file_path": "/w/a.py"},
+        "tool_response": {"filePath": "/w/a.py"},
+        "tool_use_id": "u",
+        "source": "fork",
+        "reason": "logout",
+        "trigger": "manual",
+        "prompt": "hello",
+        "agent_id": "a",
+        "agent_type": "Explore",
+        "stop_hook_active": True,
+    }
+    payload = from_agent("claude", json.dumps(sent).encode()).payload
+    found = built("codex", event, payload)
+    assert faults(event, found) == []
+    for name in ("tool_input", "tool_response", "tool_use_id", "trigger", "prompt", "stop_hook_active"):
+        assert found.get(name, sent[name]) == sent[name]
 
 
 def test_every_field_of_the_contract_has_a_type() -> None:
