@@ -60,6 +60,11 @@ class Pattern:
         self._filter = re2.Filter()
         self._filter.Add(text, _options())
 
+    @property
+    def whole(self) -> str:
+        """What is searched for. An anchored pattern compiles alone, so that its own groups are closed."""
+        return rf"\A(?:{self.text})\z" if self.is_anchored else self.text
+
     def matches(self, value: str) -> bool:
         """Whether the pattern is found in a value; of an anchored one, whether it is the whole value."""
         compiled = self._filter.re(0)
@@ -258,17 +263,23 @@ class _Many:
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         import re2
 
-        self._patterns = patterns
         self._filter = re2.Filter()
+        self._patterns: list[Pattern] = []
+        self._others: list[Pattern] = []
         for pattern in patterns:
-            self._filter.Add(pattern.text, _options())
+            try:
+                self._filter.Add(pattern.whole, _options())
+                self._patterns.append(pattern)
+            except re2.error:  # with what anchors it, it is too large
+                self._others.append(pattern)
         self._filter.Compile()
 
     def search(self, value: str) -> Iterator[Pattern]:
         """The patterns that match."""
         for number in self._filter.Match(value) or ():
-            pattern = self._patterns[number]
-            if not pattern.is_anchored or pattern.matches(value):
+            yield self._patterns[number]
+        for pattern in self._others:
+            if pattern.matches(value):
                 yield pattern
 
 

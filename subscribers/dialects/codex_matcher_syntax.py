@@ -110,7 +110,9 @@ def _escape(token: str) -> str:
 
 
 def _outside(token: str) -> str:
-    """The name of a piece that stands in no class."""
+    """The name of a piece that stands in no class; empty where it is nothing but characters."""
+    if token in ("&&", "--", "~~"):
+        return ""
     if token[0] == "(" and len(token) > 1:
         if token[2:3] in ("=", "!", "<", "P", ":"):
             return token

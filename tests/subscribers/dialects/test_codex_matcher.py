@@ -249,6 +249,19 @@ def test_many_patterns_are_searched_for_together() -> None:
     assert names(MatchIndex(long).select("PreToolUse", ("0007" * 1_000 + "-x",))) == [7]
 
 
+def test_a_pattern_that_fits_into_no_filter_is_tried_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that its anchors make too large, say."""
+    large = handler("tool_.*", FILTERED, profile=BITFUN)
+    many = [handler(f"^tool{number}_.*x", number) for number in range(FILTERED)]
+    assert large.matches.pattern is not None
+    monkeypatch.setattr(
+        Pattern, "whole", property(lambda pattern: "(" if pattern.is_anchored else pattern.text)
+    )
+    index = MatchIndex([*many, large])
+    assert names(index.select("PreToolUse", ("tool_a",))) == [FILTERED]
+    assert names(index.select("PreToolUse", ("tool7_ax",))) == [7]
+
+
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_any_text_is_a_matcher(text: str, value: str) -> None:
     """Nothing is raised, and what has an error matches nothing."""

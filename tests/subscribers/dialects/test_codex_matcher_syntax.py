@@ -35,6 +35,7 @@ SAME_IN_RUST = [
     r"\pL\p{Greek}\P{Lu}",
     r"\[a\]\{b\}",
     "[&~-]",
+    "a--b&&c~~d(x+)",
 ]
 ONLY_RUST = [
     "(?x) a b",
