@@ -178,6 +178,7 @@ def _tries(
 ) -> Iterator[Finding]:
     """Fire a test event over each way that stands in the settings; without any, the way that would."""
     from ..runner.agent_probe import HttpSender, send_command
+    from ..sources.attach_plan import TOKEN_VARIABLE
 
     commands: dict[str, str] = {}
     urls: dict[tuple[str, str], str] = {}
@@ -185,7 +186,9 @@ def _tries(
         for event, handler in diagnosis.entries.items():
             if handler.get("type") == "command":
                 commands.setdefault(str(handler["command"]), f"{place.agent}'s command for {event}")
-            elif "$" not in (sent := str((handler.get("headers") or {}).get("Authorization"))):
+            else:
+                sent = str((handler.get("headers") or {}).get("Authorization"))
+                sent = sent.replace(f"${TOKEN_VARIABLE}", expected.token or "")
                 urls.setdefault((str(handler["url"]), sent), f"{place.agent}'s HTTP hook for {event}")
     if not commands and not urls:
         arguments = ("-I", "-S", SHIM, "claude", expected.socket, f"{SECONDS:g}", "closed")

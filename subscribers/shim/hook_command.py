@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     payload = read_payload()
     if payload is None:
         return refuse(b"a payload of more than %d bytes" % PAYLOAD_BYTES, closed)
-    head = b"\0".join((dialect, policy, b"%d" % ((ends - time.monotonic()) * 1e3), posix.getcwdb()))
+    head = b"\0".join((dialect, policy, b"%d" % ((ends - time.monotonic()) * 1e3), directory()))
     if not is_private(path.rpartition(b"/")[0]):
         return absent(path, head, payload, closed)
     link = socket(AF_UNIX, SOCK_STREAM)
@@ -97,6 +97,14 @@ def read_payload() -> bytes | None:
         if size > PAYLOAD_BYTES:
             return None
     return b"".join(parts)
+
+
+def directory() -> bytes:
+    """The agent's working directory; nothing where it was deleted."""
+    try:
+        return posix.getcwdb()
+    except OSError:
+        return b""
 
 
 def environment() -> bytes:
@@ -197,5 +205,12 @@ def write(descriptor: int, content: bytes) -> None:
 
 
 def run(arguments: list[str]) -> None:
-    """Be the command, without the interpreter's tidying up at its end: a tenth of its life."""
-    posix._exit(main(arguments))
+    """Be the command, without the interpreter's tidying up at its end: a tenth of its life.
+
+    Whatever goes wrong is no answer: an interpreter that ends with an error blocks nothing.
+    """
+    try:
+        status = main(arguments)
+    except BaseException as error:
+        status = refuse(repr(error).encode("utf-8", "replace"), arguments[3:] == ["closed"])
+    posix._exit(status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -209,3 +210,29 @@ def test_an_agent_that_never_ends_its_payload_is_not_waited_for(runtime_dir: Pat
         os.close(theirs)
         os.close(ours)
     assert (done.returncode, done.stderr.count(b"no answer within 0.2 s")) == (2, 1)
+
+
+@pytest.mark.parametrize("policy,status", [("open", 0), ("closed", 2)])
+@pytest.mark.parametrize("how", ["exec 0<&-", "cd gone && rmdir ../gone"])
+def test_odd_surroundings_are_no_way_around_the_policy(
+    runtime_dir: Path, policy: str, status: int, how: str
+) -> None:
+    """No stdin at all, a directory that was deleted: there is no answer, and so the policy holds."""
+    (runtime_dir / "gone").mkdir()
+    words = (sys.executable, "-I", "-S", SHIM, "claude", str(runtime_dir / "hook.sock"), "5", policy)
+    done = subprocess.run(
+        ["sh", "-c", f"{how}; exec {shlex.join(words)}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=runtime_dir,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, b"Traceback" in done.stderr) == (status, b"", False)
+
+
+def test_a_command_that_cannot_be_understood_blocks_where_that_is_wanted(runtime_dir: Path) -> None:
+    """What somebody has changed in a settings file is no way around it either."""
+    for policy, status in (("open", 0), ("closed", 2)):
+        done = hook(runtime_dir, seconds=float("nan"), policy=policy)
+        assert (done.returncode, b"Traceback" in done.stderr) == (status, False)
