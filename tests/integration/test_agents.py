@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shlex
 import socket
 import subprocess
@@ -42,11 +43,19 @@ OUR_OWN = ("prx.lifecycle.prxbus_doctor", "prx.lifecycle.gateway_startup")
 THEIRS = '{\n  "hooks": {\n    "Stop": [{"hooks": [{"type": "command", "command": "./done.sh"}]}]\n  }\n}\n'
 
 
+def is_free(port: int) -> bool:
+    """Whether a port can be had; those asked about are none that the system gives to others meanwhile."""
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
 @pytest.fixture
 def home(tmp_path: Path, runtime_dir: Path) -> dict[str, str]:
     """The environment of a user with a home of their own, and a port that is free."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(next(filter(is_free, iter(lambda: 20_000 + secrets.randbelow(12_000), None))))
     folder = tmp_path / "home"
     (folder / ".claude").mkdir(parents=True)
     return {
