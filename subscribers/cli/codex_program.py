@@ -6,6 +6,7 @@ Refuses to know what is in those files.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,16 @@ from ..runner.supervisor import Program
 if TYPE_CHECKING:
     from ..config.hook_files import HookFile
     from ..config.schema import Settings
+
+
+def add_strict(parser: argparse.ArgumentParser) -> None:
+    """``--strict``: the setting ``hooks.strict``."""
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        default=None,
+        help="of the Codex family, one bad handler voids its whole file, as it does in the agent itself",
+    )
 
 
 def codex_program(
@@ -35,6 +46,7 @@ def codex_program(
     argv += [*sandbox, "--log-level", settings.log.level]
     argv += [] if workspace is None else ["--workspace", workspace]
     argv += ["--bitfun"] if hooks.bitfun else []
+    argv += ["--strict"] if hooks.strict else []
     argv += arguments_of(
         hook_paths(settings, workspace, hook_files, environ), setting_paths(workspace, environ)
     )

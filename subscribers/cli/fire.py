@@ -18,6 +18,7 @@ from broker.cli.printing import emit, emit_json, note
 from broker.cli.terminal import columns, in_colour, is_terminal
 
 from .check import add_dialect, completes_to_files
+from .codex_program import add_strict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     completes_to_files(config)
     add_dialect(parser)
+    add_strict(parser)
     parser.add_argument("--session", metavar="S", help="id of the agent session that the event belongs to")
     parser.add_argument("--dry-run", action="store_true", help="say what would run, and start nothing")
     add_json(parser, "what came of it")
@@ -80,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     except (UnknownEvent, SchemaError, LimitExceeded) as error:
         raise UsageError(str(error)) from None
     session = options.session or (samples.SESSION_ID if is_sample else None)
-    here = replace(world(os.environ), is_trial=True)
+    here = replace(world(os.environ, strict=options.strict), is_trial=True)
     firing = fire(
         event_of(found.topic, content, session),
         explained(options.config or (), options.dialect, here),

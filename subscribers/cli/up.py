@@ -27,7 +27,7 @@ from broker.version import __version__
 
 from ..runner.supervisor import Program, StartFailed, Supervisor
 from .agents_program import agents_program
-from .codex_program import codex_program, has_hooks, of_family
+from .codex_program import add_strict, codex_program, has_hooks, of_family
 from .librefang_arguments import librefang_arguments, librefang_home, of_home
 from .python_program import named_path, of_handlers, python_program
 from .transform_program import of_transforms, transform_program
@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="run also the hooks at BitFun's own places, as its app.json says",
     )
+    add_strict(parser)
     parser.add_argument(
         "--http", type=whole(0), metavar="PORT", help="port of the HTTP API (default 16831; 0: any free one)"
     )
@@ -85,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
         "handlers.path": named_path(options.handlers),
         "librefang.home": options.librefang_home,
         "hooks.bitfun": options.bitfun,
+        "hooks.strict": options.strict,
         "http.port": options.http,
         "http.enabled": False if options.no_http else None,
     }
@@ -169,6 +171,7 @@ def programs(
                 *("--spool-bytes", str(settings.bus.spool_bytes)),
                 *("--claim-seconds", str(settings.bus.claim_seconds)),
                 *("--memory-bytes", str(settings.bus.memory_bytes)),
+                *("--ask-bytes", str(settings.bus.ask_bytes)),
                 *level,
             ),
             rank=0,

@@ -80,7 +80,7 @@ class CodexProcess:
         self._options = options
         self._is_ready = is_ready
         self._workspace = None if options.workspace is None else os.path.abspath(options.workspace)
-        self._flags = {"hooks.bitfun": True} if options.bitfun else {}
+        self._flags = {"hooks.bitfun": options.bitfun, "hooks.strict": options.strict}
         self._environ = {k: v for k, v in os.environ.items() if k not in (DEPTH_VARIABLE, CAUSE_VARIABLE)}
         self._imports = ImportPlaces(import_root(None, os.environ), self._workspace)
         self._nowhere = tempfile.TemporaryDirectory(prefix="prxbus-codex-")

@@ -56,7 +56,7 @@ def call(files: Sequence[FiredFile], event: Event, here: World, runtime_dir: str
     wanted = [file for file in family if any(fired.reason is None for fired in file.fired)]
     if not wanted:
         return list(files)
-    handlers = {file.file.path: _handlers(file) for file in wanted}
+    handlers = {file.file.path: _handlers(file, here) for file in wanted}
     name = lifecycle_event(event.topic)
     workspace = wanted[0].file.workspace
     assert name is not None  # only lifecycle events are theirs
@@ -75,12 +75,13 @@ def call(files: Sequence[FiredFile], event: Event, here: World, runtime_dir: str
     ]
 
 
-def _handlers(file: FiredFile) -> dict[str, CodexHandler]:
+def _handlers(file: FiredFile, here: World) -> dict[str, CodexHandler]:
     """The handlers of a file that can run, by name."""
     profile = PROFILES[file.file.dialect or ""]
     reading = read(profile.name, file.file.path)
     content = reading.text if isinstance(reading, Content) else b""
-    document = read_document(content, file.file.path, profile)
+    strict = here.configured(file.file.workspace).settings.hooks.strict
+    document = read_document(content, file.file.path, profile, strict=strict)
     return {handler.id: handler for handler in document.handlers if handler.unsupported is None}
 
 

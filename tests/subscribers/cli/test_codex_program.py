@@ -11,7 +11,7 @@ from subscribers.cli.up import programs
 from subscribers.config.hook_files import HookFile
 from subscribers.config.schema import Hooks, Settings
 
-BITFUN = Settings(hooks=Hooks(bitfun=True))
+BITFUN = Settings(hooks=Hooks(bitfun=True, strict=True))
 MORE = HookFile("/team/hooks.json", None, False)
 
 
@@ -45,7 +45,7 @@ def test_bitfuns_places_are_waited_for_where_that_is_asked_for() -> None:
     argv = told(BITFUN, None)
     assert argv["--watch"][:2] == ["/c/hooks.json", "/x/bitfun/config/hooks.json"]
     assert argv["--settings"] == ["/c/prxbus.toml"]
-    assert argv["--bitfun"] == []
+    assert argv["--bitfun"] == argv["--strict"] == []
     assert "--workspace" not in argv
 
 
