@@ -584,7 +584,7 @@ CASES: Final[tuple[Case, ...]] = (
     Case("C3.7", "seven answers of wrong shape or type", c3_7),
     Case(
         "C3.8",
-        "every schema can be read",
+        "every schema can be read, where PRXBUS_SCHEMAS names their folder",
         shown_by=(f"{_SCHEMAS}::test_every_schema_is_one_of_an_event",),
     ),
     Case("C4.1", "UserPromptSubmit: a stop keeps its context", c4_1),
@@ -618,12 +618,15 @@ CASES: Final[tuple[Case, ...]] = (
     Case("C8.5", "Interrupt: exit codes control nothing", c8_5),
     Case(
         "C9.1",
-        "the model of payloads equals the saved schemas",
-        shown_by=(f"{_SCHEMAS}::test_the_table_of_fields_is_the_schemas",),
+        "payloads are what the contract lists; and the schemas, where PRXBUS_SCHEMAS names their folder",
+        shown_by=(
+            f"{_SCHEMAS}::test_every_payload_is_what_the_contract_lists",
+            f"{_SCHEMAS}::test_the_table_of_fields_is_the_schemas",
+        ),
     ),
     Case(
         "C9.2",
-        "hookEventName is constant in six output schemas",
+        "hookEventName is constant in six output schemas, where PRXBUS_SCHEMAS names their folder",
         shown_by=(f"{_SCHEMAS}::test_six_output_schemas_name_their_event",),
     ),
     Case("C9.3", "turn_id in nine payloads", c9_3),
