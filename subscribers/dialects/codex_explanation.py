@@ -27,6 +27,9 @@ DEAD: Final = frozenset(
 )
 """Remarks after which a handler will never be started."""
 
+MEANT: Final = frozenset({"not_run", "switched_off"})
+"""Remarks after which a handler does not run, as is meant."""
+
 _STATES: Final = {
     "trusted": "it has been reviewed there",
     "untrusted": "it runs there only after you have reviewed it",
@@ -101,8 +104,9 @@ def _status(entry: Entry, said: Sequence[Diagnostic], read: Read) -> Status:
         return "ok" if entry.handler.unsupported is None else "skipped"
     if codes & DEAD:
         return "dead"
+    is_meant = codes & MEANT or any(d.code == "hooks_disabled" for d in read.document.diagnostics)
     is_faulty = any(diagnostic.severity == "error" for diagnostic in said)
-    return "refused" if is_faulty else "skipped"
+    return "skipped" if is_meant and not is_faulty else "refused"
 
 
 def _review(handler: CodexHandler, profile: Profile, states: Mapping[str, TrustState]) -> Diagnostic:

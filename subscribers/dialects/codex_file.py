@@ -241,8 +241,6 @@ def _result(reading: Reading, content: bytes, *, strict: bool) -> Read:
     findings = reading.findings
     refusal = findings.voids[0] if findings.voids else None
     reading.refused = reading.refused or (strict and refusal is not None)
-    if refusal is not None:
-        _say_refusal(refusal, reading, strict=strict)
     lines = Lines(content) if reading.spots or findings.kept else None
     handlers = []
     for entry in reading.entries:
@@ -252,11 +250,12 @@ def _result(reading: Reading, content: bytes, *, strict: bool) -> Read:
             if entry.line is not None:
                 entry.handler = replace(entry.handler, line=entry.line)
             handlers.append(entry.handler)
+    said = () if lines is None else findings.diagnostics(findings.path, lines, reading.spots)
     document = CodexDocument(
         findings.path,
         findings.profile.name,
         () if reading.refused else tuple(handlers),
-        findings.diagnostics(findings.path, lines, reading.spots) if lines is not None else (),
+        (*_about_refusal(refusal, reading, strict=strict), *said),
         reading.refused,
         reading.inspected,
         _warnings(reading, refusal),
@@ -266,13 +265,16 @@ def _result(reading: Reading, content: bytes, *, strict: bool) -> Read:
     return Read(document, tuple(reading.entries))
 
 
-def _say_refusal(refusal: str, reading: Reading, *, strict: bool) -> None:
+def _about_refusal(refusal: str | None, reading: Reading, *, strict: bool) -> tuple[Diagnostic, ...]:
+    """What the agent does with the file, however much else there is to say."""
     agent = reading.findings.profile.agent
-    if not reading.refused:
-        message = f"{agent} would refuse this whole file: {refusal}"
-        reading.findings.say("upstream_refuses", (), message, "correct it, so that both run the same")
-    elif strict:
-        reading.findings.say("refused", (), f"the file is refused, as {agent} refuses it: {refusal}")
+    if refusal is None or (reading.refused and not strict):
+        return ()
+    code, message = "upstream_refuses", f"{agent} would refuse this whole file: {refusal}"
+    if reading.refused:
+        code, message = "refused", f"the file is refused, as {agent} refuses it: {refusal}"
+    hint = None if reading.refused else "correct it, so that both run the same"
+    return (Diagnostic(CODES[code], code, reading.findings.path, None, None, None, message, hint),)
 
 
 def _warnings(reading: Reading, refusal: str | None) -> tuple[str, ...]:

@@ -74,6 +74,13 @@ def test_what_codex_would_do_with_the_whole_file_is_always_said() -> None:
     assert explained(hooks, BITFUN).diagnostics == ()
 
 
+def test_a_file_with_very_many_faults_says_what_codex_would_do() -> None:
+    """And no handler that is wrong passes for one that is skipped on purpose."""
+    found = explained({"Stop": [{"hooks": [{"type": "webhook"}] * 1_200}]})
+    assert [each.code for each in found.diagnostics] == ["upstream_refuses", "more_findings"]
+    assert {each.status for each in found.handlers} == {"refused"}
+
+
 def test_codex_own_record_is_shown_with_key_and_hash() -> None:
     """For an agent that reviews handlers, and for no other."""
     hooks = {"Stop": [{"hooks": [GOOD]}]}
