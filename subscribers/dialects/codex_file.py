@@ -205,7 +205,7 @@ def _check_root_keys(root: Mapping[str, Any], reading: Reading, *, is_said: bool
         reading.refused = True
         reason = f"unknown field `{key}`, expected `description` or `hooks`"
         if is_said:
-            findings.voids.append(reason)
+            findings.refuse(reason)
         elif key in EVENTS:
             message = f"{quote(key)} stands outside of hooks: it refuses the whole file"
             findings.void("misplaced_event", (key,), message, reason, 'move it into "hooks"', at="key")

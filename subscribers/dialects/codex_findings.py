@@ -20,6 +20,10 @@ ALWAYS: Final = frozenset(
 """Faults for which every agent refuses the whole file."""
 
 
+LONGEST_TEXT: Final = 1_000
+"""Characters that are kept of a text in an agent's own words, which repeats what the file holds."""
+
+
 class CodexFindings(Findings):
     """The findings of one file, read in one profile. ``path`` is how warnings name it."""
 
@@ -44,7 +48,7 @@ class CodexFindings(Findings):
         """A remark where the agent has one too; ``warning`` is its text."""
         self.say(code, where, message, hint, at=at)
         if self.profile.own_texts:
-            self.warnings.append(warning)
+            self.warnings.append(_cut(warning))
 
     def void(
         self,
@@ -59,4 +63,12 @@ class CodexFindings(Findings):
         """A fault for which an agent may refuse the whole file; ``reason`` is how its reader puts it."""
         self.say(code, where, message, hint, at=at)
         if self.profile.fault == "file" or code in ALWAYS:
-            self.voids.append(reason if self.profile.own_texts else message)
+            self.refuse(reason if self.profile.own_texts else message)
+
+    def refuse(self, reason: str) -> None:
+        """Keep why the agent would refuse the file."""
+        self.voids.append(_cut(reason))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."

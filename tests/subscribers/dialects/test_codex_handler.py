@@ -133,6 +133,13 @@ def test_a_wrong_field_costs_the_handler_and_upstream_the_file(
     assert document(handler, strict=True).refused
 
 
+def test_what_is_repeated_of_a_file_is_bounded() -> None:
+    """However long a wrong value is."""
+    found = document({"type": "command", "command": "x", "timeout": "y" * 100_000})
+    assert len(str(found.upstream_refusal)) < 1_100
+    assert len(found.diagnostics[0].message) < 1_200
+
+
 @pytest.mark.parametrize("field", ["timeout", "statusMessage", "additionalContextLimit", "commandWindows"])
 def test_null_is_absence_where_codex_says_so(field: str) -> None:
     """And a fault for Claude Code."""
