@@ -19,7 +19,9 @@ from broker.protocol.events import Event
 
 from ..dialects.codex_merge import Finished, answers
 from ..dialects.codex_profiles import Profile
-from ..dialects.codex_result_values import Effects, Entry, Judged
+from ..dialects.codex_result import Terms, judge
+from ..dialects.codex_result_values import Effects, Judged
+from ..hooks.outcome import NOTHING, Outcome
 from .codex_reports import answer_name
 from .codex_round import Round, Verdict
 from .codex_selection import Chosen, Selection
@@ -51,6 +53,7 @@ class Work:
         self._sessions = sessions
         self._lock = threading.Lock()
         self._done: dict[int, tuple[Judged, float]] = {}
+        self._began = time.monotonic()
 
     def hear(self, place: int, judged: Judged) -> bool:
         """The handler at ``place`` is done; whether it was the last."""
@@ -67,7 +70,7 @@ class Work:
             found += self._sessions.take(self.selection.session)
         by_profile: dict[str, list[tuple[Chosen, Finished]]] = {}
         for place, chosen in enumerate(self._chosen):
-            judged, at = done.get(place, (_TOO_LATE, time.monotonic()))
+            judged, at = done.get(place) or (self._too_late(chosen), time.monotonic())
             run = Finished(answer_name(chosen.handler), judged, at)
             by_profile.setdefault(chosen.profile.name, []).append((chosen, run))
         for runs in by_profile.values():
@@ -76,6 +79,13 @@ class Work:
             finished = self._capped(event, profile, [run for _, run in runs])
             found += answers(event, profile, finished, tool_name=first.tool)
         return Verdict(tuple(found))
+
+    def _too_late(self, chosen: Chosen) -> Judged:
+        """What a handler comes to that is not done yet: as one whose time is over, by its own policy."""
+        handler = chosen.handler
+        seconds = time.monotonic() - self._began
+        outcome = Outcome("timeout", None, None, seconds, NOTHING, NOTHING)
+        return judge(handler.event, chosen.profile, outcome, Terms(on_failure=handler.on_failure))
 
     def _capped(self, event: str, profile: Profile, runs: list[Finished]) -> list[Finished]:
         """The runs, or what they come to when a turn was kept from ending as often as its profile allows."""
@@ -93,6 +103,3 @@ class Work:
         told = f"{event} hooks have kept the turn from ending {most} times in a row: it ends now"
         first, *others = [run._replace(judged=replace(run.judged, effects=Effects())) for run in runs]
         return [first._replace(judged=replace(first.judged, effects=Effects(warnings=(told,)))), *others]
-
-
-_TOO_LATE: Final = Judged("failed", (Entry("error", "hook was not done when the time to answer was over"),))

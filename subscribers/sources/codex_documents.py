@@ -62,11 +62,6 @@ class Snapshot:
     layers: Mapping[str, Layer]
     diagnostics: tuple[Diagnostic, ...] = ()
 
-    @property
-    def events(self) -> frozenset[str]:
-        """The events that start something, by their names in hook files."""
-        return frozenset(handler.event for handler in self.handlers)
-
 
 class Configured(NamedTuple):
     """What the configuration says of hook files at this moment."""

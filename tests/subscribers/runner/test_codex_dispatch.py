@@ -318,6 +318,25 @@ def test_a_handler_has_its_own_time_and_the_ask_has_all_of_it(stage: Stage) -> N
     assert ask.times == 1
 
 
+def test_a_handler_that_is_not_done_in_time_is_one_that_failed(stage: Stage) -> None:
+    """Its run was begun by the event's copy, with all its own time; the ask hears by the handler's policy."""
+    hold = threading.Event()
+
+    def slow() -> Outcome:
+        hold.wait(SECONDS)
+        return printed("")
+
+    for policy, verdicts in (("continue", []), ("block", ["deny"])):
+        stage.files.clear()
+        stage.file("claude", "PreToolUse", {**stage.says("slow", slow), "onFailure": policy})
+        ask = FakeAsk(stage.event("tool_call_start", BASH), 1.0)
+        stage.dispatcher.event(ask.event)
+        stage.dispatcher.ask(ask)
+        assert [each.verdict for each in ask.wait().answers or ()] == verdicts
+    assert [timeout for _, _, timeout, _ in stage.runs.ran] == [600.0, 600.0]
+    hold.set()
+
+
 def test_an_ask_that_nobody_waits_for_runs_nothing(stage: Stage) -> None:
     """It is cancelled, or its time is over before it comes."""
     stage.file("codex", "PreToolUse", stage.says("guard", block("no")))
