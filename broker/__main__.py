@@ -15,7 +15,7 @@ from . import logs
 from .lifeline import hold
 from .places import runtime_directory
 from .protocol.errors import AlreadyRunning, BusError, RuntimeDirError
-from .protocol.limits import CLAIM_SECONDS, SPOOL_BYTES
+from .protocol.limits import ASK_BYTES, CLAIM_BYTES, CLAIM_SECONDS, PAYLOAD_BYTES, SPOOL_BYTES
 from .server.serve import Ready, Settings, serve
 from .version import __version__
 
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.spool_bytes,
             options.claim_seconds,
             options.memory_bytes,
+            options.ask_bytes,
         )
         return serve(settings, _announce_json if options.json else _announce)
     except (AlreadyRunning, RuntimeDirError) as error:
@@ -80,6 +81,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="end (to be started again) when the process holds more",
     )
+    parser.add_argument(
+        "--ask-bytes",
+        type=_ask_bytes,
+        default=ASK_BYTES,
+        metavar="N",
+        help="largest payload that can be asked about",
+    )
     parser.add_argument("--log-level", choices=list(logs.LEVELS), default="info")
     parser.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
     parser.add_argument("--json", action="store_true", help="print the ready line as JSON")
@@ -90,6 +98,13 @@ def _positive(text: str) -> int:
     number = int(text)
     if number <= 0:
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def _ask_bytes(text: str) -> int:
+    number = int(text)
+    if not PAYLOAD_BYTES <= number <= CLAIM_BYTES:
+        raise argparse.ArgumentTypeError(f"{text} is not between {PAYLOAD_BYTES} and {CLAIM_BYTES} bytes")
     return number
 
 

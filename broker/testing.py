@@ -53,6 +53,7 @@ from .protocol.decisions import (
 from .protocol.errors import BusUnreachable, ClaimExpired, ClosedError, LimitExceeded
 from .protocol.events import Claim, Event, decode_event, encode_event, is_text
 from .protocol.limits import (
+    ASK_BYTES,
     CLAIM_BYTES,
     CLAIM_HEAD_BYTES,
     DEPTHS,
@@ -215,7 +216,7 @@ class StubPublisher(Closing):
             return question.decide((), revalidate)
         if constraints is not None:
             question.forbidden = constraints(question.original)
-        put_content(question, body, plain, self._bus.store)
+        put_content(question, body, plain, self._bus.store, ASK_BYTES)
         question.take_number(time.time_ns())
         frame = question.numbered(time.time_ns())
         self._bus.deliver(topic, question.copied())

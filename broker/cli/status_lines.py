@@ -25,7 +25,7 @@ GAPS_SHOWN: Final = 5
 LABEL: Final = 12
 """Columns of the labels of the first lines."""
 
-REPEATED: Final = frozenset({"spool_bytes", "claim_seconds"})
+REPEATED: Final = frozenset({"spool_bytes", "claim_seconds", "ask_bytes"})
 """Limits that the broker tells a second time, under the names that clients look for."""
 
 KNOWN: Final = frozenset(

@@ -38,6 +38,7 @@ class Asking:
     ready: bool
     runtime_dir: str
     _answered: threading.Event
+    _ask_bytes: int
     _asker: Asker
     _claims: int
     _link: Link
@@ -68,9 +69,9 @@ class Asking:
         """Ask the deciders of ``topic`` about an event, wait at most ``timeout`` seconds, and merge.
 
         The event is also published, under the id of the ask; of a ``tool_result`` only names, sizes and
-        digests are. ``payload`` may take 16 MiB. ``constraints`` judges the original input: a reason to
-        refuse it is final, and nobody is asked. ``revalidate`` judges each rewritten input, and may refuse it
-        with a reason. At depth 8 nobody is asked and the decision is no opinion.
+        digests are. ``payload`` may take 16 MiB, or what ``bus.ask_bytes`` says. ``constraints`` judges the
+        original input: a reason to refuse it is final, and nobody is asked. ``revalidate`` judges each
+        rewritten input, and may refuse it with a reason. At depth 8 nobody is asked: no opinion.
 
         Raises what :meth:`Publisher.publish` raises, :class:`BusUnreachable` without a bus or when it ends
         meanwhile, :class:`RequestTimeout` when the broker says nothing at all and :class:`RequestRefused`.
@@ -137,7 +138,7 @@ class Asking:
             return question
         if constraints is not None:
             question.forbidden = constraints(question.original)
-        put_content(question, body, plain, self._store)
+        put_content(question, body, plain, self._store, self._ask_bytes)
         return question
 
     def pose(self, question: Question, send: Callable[[bytes], object] | None, *, tail: bool = True) -> None:

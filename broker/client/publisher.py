@@ -34,7 +34,7 @@ from ..protocol.errors import (
     SchemaError,
 )
 from ..protocol.events import Names, is_text, payload_header
-from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
+from ..protocol.limits import ASK_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
 from .asker import Asker
@@ -124,6 +124,7 @@ class Publisher(Asking, Closing):
         self._streams = self._numbering.streams
         self._names = KnownNames(source, self._inherited.event)
         self._spool = Spool(spool_directory(self.runtime_dir))
+        self._ask_bytes = ASK_BYTES
         self._dropped_absent = 0
         self._over_depth = 0
         self._claims = 0
@@ -329,6 +330,7 @@ class Publisher(Asking, Closing):
                 self._gather(note.allowed)
             elif isinstance(note, Welcomed):
                 self._spool.capacity = int(note.limits.get("spool_bytes", self._spool.capacity))
+                self._ask_bytes = int(note.limits.get("ask_bytes", ASK_BYTES))
                 self._outlet.held = False
                 self._refusal = None
                 self._set_ready()

@@ -20,7 +20,7 @@ from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.control import Message, encode_message
 from ..protocol.errors import BusUnreachable, LimitExceeded, RequestRefused, RequestTimeout
 from ..protocol.events import Claim, encode_event, event_names, is_text
-from ..protocol.limits import CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES, SPOOL_BYTES
+from ..protocol.limits import ASK_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES, SPOOL_BYTES
 from ..version import __version__
 from .closing import Closing
 from .context import Cause
@@ -81,6 +81,7 @@ class Tool(Closing):
         address = endpoints(self.runtime_dir).control
         self.timeout = timeout
         self._spool_bytes = SPOOL_BYTES
+        self._ask_bytes = ASK_BYTES
         self.name = name
         if not os.path.exists(address.removeprefix("ipc://")):
             raise self._unreachable()
@@ -194,7 +195,7 @@ class Tool(Closing):
         question = Question(stream, cause.depth, names, input_of(plain))
         if not question.open:
             return Asked(question.decide((), None), None, None)
-        put_content(question, body, plain, self._claim)
+        put_content(question, body, plain, self._claim, self._ask_bytes)
         question.take_number(time.time_ns())
         try:
             matching, unpublished, rows = self._put(question, timeout, deadline)
@@ -284,6 +285,7 @@ class Tool(Closing):
                 if isinstance(answer, Refused):
                     raise RequestRefused(answer.code, answer.error)
             self._spool_bytes = int(answer.limits.get("spool_bytes", SPOOL_BYTES))
+            self._ask_bytes = int(answer.limits.get("ask_bytes", ASK_BYTES))
         except (zmq.Again, RequestTimeout):
             raise self._unreachable() from None
 

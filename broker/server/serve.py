@@ -52,6 +52,7 @@ class Settings(NamedTuple):
     spool_bytes: int = limits.SPOOL_BYTES
     claim_seconds: float = limits.CLAIM_SECONDS
     memory_bytes: int = 2**32
+    ask_bytes: int = limits.ASK_BYTES
 
 
 class Ready(NamedTuple):
@@ -158,6 +159,7 @@ def told_limits(settings: Settings) -> dict[str, int | float]:
     told = {row.name.replace(" ", "_"): row.value for row in limits.TABLE}
     told["spool_bytes"] = told["spool"] = settings.spool_bytes
     told["claim_seconds"] = told["claim_lifetime"] = settings.claim_seconds
+    told["ask_bytes"] = told["payload_of_an_ask"] = settings.ask_bytes
     return told
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from broker.protocol.limits import CLAIM_SECONDS, SPOOL_BYTES
+from broker.protocol.limits import ASK_BYTES, CLAIM_BYTES, CLAIM_SECONDS, SPOOL_BYTES
 
 Reach = Literal["free", "lower", "tighten", "never"]
 
@@ -35,6 +35,9 @@ class Bus(_Section):
     )
     claim_seconds: float = _setting(
         CLAIM_SECONDS, "lower", "seconds that a large payload can be loaded", ge=1, le=86_400
+    )
+    ask_bytes: int = _setting(
+        ASK_BYTES, "lower", "bytes of the largest payload that can be asked about", ge=65_536, le=CLAIM_BYTES
     )
     memory_bytes: int = _setting(
         2**32, "lower", "bytes at which the broker ends and is started again", ge=2**26, le=2**40

@@ -16,6 +16,7 @@ import pytest
 from broker.client import Answer, Decider, Subscriber, aio
 from broker.client.context import handling
 from broker.client.decider import Ask
+from broker.client.tool import Tool
 from broker.protocol.decisions import Conflict, Refusal
 from broker.protocol.errors import LimitExceeded
 from broker.protocol.limits import ASK_BYTES
@@ -260,3 +261,13 @@ def test_gathered_answers_leave_when_no_other_is_due(bus: str) -> None:
         assert heard["d"] == "deny"
         latter.reply([])
         threads[-1].join(30)
+
+
+def test_how_large_an_ask_may_be_is_the_broker_s_to_say(runtime_dir: Path) -> None:
+    """Publisher and command learn it with the welcome; one byte more is refused with the number."""
+    with running_broker(runtime_dir, options=("--ask-bytes", "70000")) as bus, agent(bus) as agents:
+        assert agents.ask(TOPIC, {"text": "x" * 69_980}).allowed
+        with pytest.raises(LimitExceeded, match="at most 70,000 here"):
+            agents.ask(TOPIC, {"text": "x" * 70_000})
+        with Tool("test", runtime_dir=bus) as tool, pytest.raises(LimitExceeded, match="at most 70,000 here"):
+            tool.ask(TOPIC, {"text": "x" * 70_000}, timeout=5.0)

@@ -12,19 +12,19 @@ import msgpack
 
 from ...protocol.errors import LimitExceeded
 from ...protocol.events import Claim, payload_header
-from ...protocol.limits import ASK_BYTES, PAYLOAD_BYTES
+from ...protocol.limits import PAYLOAD_BYTES
 from .asking import REDACTED, Question, redacted
 
 
 def put_content(
-    question: Question, body: bytes, plain: Mapping[str, Any], store: Callable[[bytes], Claim]
+    question: Question, body: bytes, plain: Mapping[str, Any], store: Callable[[bytes], Claim], limit: int
 ) -> None:
-    """Give ``question`` its payload ``body``, which means ``plain``; ``store`` keeps one that is too large.
+    """Give ``question`` its payload ``body``, which means ``plain``; ``store`` keeps a large one.
 
-    Raises :class:`LimitExceeded` for more than 16 MiB, and what ``store`` raises.
+    Raises :class:`LimitExceeded` for more than ``limit`` bytes, and what ``store`` raises.
     """
-    if len(body) > ASK_BYTES:
-        raise LimitExceeded(f"payload of {len(body):,} bytes of JSON; an ask takes at most {ASK_BYTES:,}")
+    if len(body) > limit:
+        raise LimitExceeded(f"payload of {len(body):,} bytes of JSON; an ask takes at most {limit:,} here")
     if question.stream.topic == REDACTED:
         copy = redacted(plain)
         question.copy = payload_header(len(copy)) + copy

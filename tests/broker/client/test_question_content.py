@@ -25,7 +25,7 @@ def put(topic: str, payload: dict[str, Any]) -> tuple[Question, list[bytes]]:
 
     numbering = Numbering(b"p" * 16, "agent", 0.0)
     question = Question(numbering.open(topic, 0), 0, event_names(None, "agent", None), payload)
-    put_content(question, orjson.dumps(payload), payload, store)
+    put_content(question, orjson.dumps(payload), payload, store, ASK_BYTES)
     question.take_number(5)
     question.numbered(5)
     return question, stored
