@@ -17,7 +17,7 @@ import orjson
 from broker.protocol.events import Event
 
 from ..dialects.codex_condition import Folders
-from ..dialects.codex_events import matched_values
+from ..dialects.codex_events import EVENTS, matched_values
 from ..dialects.codex_payload import event_for, payload_for
 from ..dialects.codex_profiles import PROFILES, Profile
 from ..dialects.codex_spec import CodexHandler
@@ -70,7 +70,8 @@ def select(snapshot: Snapshot, name: str, event: Event, workspace: str | None, h
             found += _of_profile(native, profile, snapshot, payload, session, cwd, workspace, home)
     if found and cwd is not None and is_remote(cwd):
         return Selection((), session, cwd, remote=cwd)
-    if cwd is not None and workspace is not None and not is_within(cwd, workspace):
+    is_project = any(each.layer.scope == "project" for each in found)
+    if is_project and cwd is not None and workspace is not None and not is_within(cwd, workspace):
         found = [each for each in found if each.layer.scope == "user"]
     found.sort(key=lambda each: each.handler.order)
     tool_use = _text(payload.get("tool_use_id"))
@@ -87,11 +88,17 @@ def _of_profile(
     workspace: str | None,
     home: str,
 ) -> list[Chosen]:
+    index = snapshot.indexes[profile.name]
+    tool = _text(payload.get("tool")) or _text(payload.get("tool_name"))
+    if tool is not None and EVENTS[native].matched == "tool_name":
+        with _LOCK:
+            if not index.select(native, matched_values(native, profile, {"tool_name": tool})):
+                return []  # before the payload is made: most events are for nobody
     here = cwd or workspace or home
     body = payload_for(native, profile, payload, session_id=session or None, cwd=here)
     seen = orjson.loads(body)
     with _LOCK:
-        handlers = snapshot.indexes[profile.name].select(native, matched_values(native, profile, seen))
+        handlers = index.select(native, matched_values(native, profile, seen))
     tool = _text(seen.get("tool_name"))
     folders = Folders(here, workspace or here, home)
     return [
