@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from broker.cli.exits import DONE, REFUSED, CommandError, UsageError
 from broker.cli.options import add_json
@@ -75,7 +75,12 @@ def run(options: argparse.Namespace) -> int:
         events = _events(options.events, profile)
         notes = [*_refuse_twice(options, place), *_notes(options, place, profile)]
         wanted, more = _wanted(options, place, events)
-        return _carry_out(options, place, lambda text: plans.attach(text, wanted, profile), [*notes, *more])
+        secret = options.http and not options.token_variable
+
+        def plan(text: bytes | None) -> Plan:
+            return plans.attach(text, wanted, profile)
+
+        return _carry_out(options, place, plan, [*notes, *more], secret=secret)
 
 
 def run_detach(options: argparse.Namespace) -> int:
@@ -88,7 +93,7 @@ def run_detach(options: argparse.Namespace) -> int:
         return plans.detach(text) if text is not None else plans.Plan(b"", (), 0)
 
     with told(place.path):
-        return _carry_out(options, place, plan, [])
+        return _carry_out(options, place, plan, [], secret=False)
 
 
 def find(options: argparse.Namespace) -> Place:
@@ -119,8 +124,22 @@ def told(path: str) -> Iterator[None]:
         raise CommandError(str(error), "no_token", REFUSED) from None
 
 
-def _carry_out(options: argparse.Namespace, place: Place, plan_of: Any, notes: Sequence[str]) -> int:
-    from ..sources.attach_files import changing, read_settings, replace_settings, state_directory
+def _carry_out(
+    options: argparse.Namespace,
+    place: Place,
+    plan_of: Callable[[bytes | None], Plan],
+    notes: Sequence[str],
+    *,
+    secret: bool,
+) -> int:
+    """Show a plan or do it; with a ``secret`` in it the file becomes its user's alone."""
+    from ..sources.attach_files import (
+        changing,
+        make_private,
+        read_settings,
+        replace_settings,
+        state_directory,
+    )
 
     state = state_directory()
     copy = None
@@ -130,6 +149,8 @@ def _carry_out(options: argparse.Namespace, place: Place, plan_of: Any, notes: S
         written = False
     else:
         with changing(state):
+            if secret:
+                make_private(place.path)
             text, looked = read_settings(place.path)
             plan = plan_of(text)
             written = plan.text != (text or b"")

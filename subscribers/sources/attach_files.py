@@ -7,6 +7,7 @@ committed. Refuses to know what is in it.
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import time
 from collections.abc import Iterator
@@ -99,6 +100,18 @@ def replace_settings(path: str, text: bytes, looked: Signature, state_dir: str) 
     except OSError as error:
         raise Unwritable(f"{path} cannot be written: {error.strerror}") from None
     return copy
+
+
+def make_private(path: str) -> None:
+    """Close a file to everybody else, before it gets a secret. Raises :class:`Unwritable`."""
+    try:
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        if mode & 0o077:
+            os.chmod(path, mode & 0o700)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise Unwritable(f"{path} cannot be closed to other users: {error.strerror}") from None
 
 
 def why_committed(path: str) -> str | None:

@@ -92,7 +92,13 @@ def test_http_hooks_carry_a_token_where_nobody_else_reads_it(
     user: User, require_tool: Callable[[str], str]
 ) -> None:
     """In the user's file; of a project in the local one if git leaves that alone, else by its variable."""
+    user.claude.parent.mkdir()
+    user.claude.write_text("{}")
+    user.claude.chmod(0o644)
+    user("attach claude-code")
+    assert user.claude.stat().st_mode & 0o777 == 0o644
     user("attach claude-code --http")
+    assert user.claude.stat().st_mode & 0o777 == 0o600
     assert f'"Bearer {token(user)}"' in user.claude.read_text()
     assert token(user) not in user("attach claude-code --http --dry-run")
     project = user.home / "shop"
