@@ -26,6 +26,7 @@ from . import discover
 from .codex_layers import WARNING, Imports, Layer, Switches, layers, no_imports
 from .codex_switches import BitFunSwitches, app_file, read_switches
 from .hook_source import Absent, Content, Reading
+from .import_rules import is_own
 
 if TYPE_CHECKING:
     from ..config.hook_files import HookFile
@@ -188,8 +189,11 @@ class Documents:
                 order += len(document.handlers)
                 inspected[layer.profile] = before + document.inspected
                 runnable = [handler for handler in document.handlers if handler.unsupported is None]
-                running += _with_policy(runnable, layer)
-                state = state._replace(handlers=len(runnable))
+                others = [handler for handler in runnable if not _asks_here(handler)]
+                if len(others) < len(runnable):
+                    state = state._replace(diagnostics=(*state.diagnostics, circle(layer)))
+                running += _with_policy(others, layer)
+                state = state._replace(handlers=len(others))
             states.append(state)
         self._kept = {path: kept for path, kept in self._kept.items() if path in self._paths}
         said = [*remarks, *(d for state in states for d in state.diagnostics), *_warnings(states)]
@@ -265,6 +269,22 @@ def _digest(reading: Reading) -> Hashable:
 def _is_fresh(path: str, began_ns: int) -> bool:
     found = discover.signature(path)
     return found is not None and len(found) > 1 and max(found[-2:]) > began_ns - RACY_NS
+
+
+def _asks_here(handler: CodexHandler) -> bool:
+    """Whether a handler is an agent's entry that asks us: run by us, it would ask about its own asking."""
+    written: dict[str, object] = {"type": handler.kind, "command": handler.command}
+    if handler.args is not None:
+        written["args"] = list(handler.args)
+    if handler.kind == "http":
+        written = {"type": "http", "url": handler.url, "headers": dict(handler.headers or {})}
+    return is_own(written)
+
+
+def circle(layer: Layer) -> Diagnostic:
+    """What is said of an entry that asks us."""
+    message = "an entry that has an agent ask prxbus is not run by prxbus: it would ask without end"
+    return _said(layer, "error", "asks_here", message, "leave it to the agent's own settings")
 
 
 def _with_policy(handlers: list[CodexHandler], layer: Layer) -> list[CodexHandler]:

@@ -18,13 +18,15 @@ from ..dialects.codex_place import is_of_family, placed
 from ..dialects.codex_profiles import BITFUN, CLAUDE, CODEX, PROFILES, Profile
 from ..dialects.codex_rules import CLAUDE_SETTINGS
 from ..hooks.diagnostics import Diagnostic, Severity
-from ..hooks.explanation import Explained, Handler
+from ..hooks.explanation import Explained, Handler, faulted
 from . import discover
+from .codex_documents import circle
 from .codex_layers import OWN_FILE, WARNING, Layer, Switches, config_folder, layers
 from .codex_records import records
 from .codex_switches import BitFunSwitches, app_file, bitfun_folder, read_switches
 from .hook_source import Content, Reading
 from .import_places import ImportPlaces, import_root
+from .import_rules import is_own
 from .import_store import enabled_imports
 from .inspect_world import World
 
@@ -118,7 +120,8 @@ def explain_file(profile: str, text: bytes, path: str, workspace: str, world: Wo
     states = records(world.environ) if kind.reviews else None
     explained = explain(text, path, kind, strict=hooks.strict, states=states)
     if layer is not None:  # Codex does not read it
-        explained = replace(explained, handlers=tuple(map(_without_review, explained.handlers)))
+        in_layer = (_in_layer(handler, layer) for handler in explained.handlers)
+        explained = replace(explained, handlers=tuple(in_layer))
     if world.is_trial:
         return explained
     said = _app_faults(path, world) if layer is not None and layer.profile == BITFUN.name else ()
@@ -137,9 +140,16 @@ def _skipped(handler: Handler, remark: Diagnostic) -> Handler:
     return replace(handler, status="skipped", diagnostics=(remark, *handler.diagnostics))
 
 
-def _without_review(handler: Handler) -> Handler:
+def _in_layer(handler: Handler, layer: Layer) -> Handler:
+    """A handler of a file that we read: Codex's record does not count, and what asks us is not run by us."""
     said = tuple(each for each in handler.diagnostics if not each.code.startswith("review_"))
-    return replace(handler, diagnostics=said)
+    handler = replace(handler, diagnostics=said)
+    written: dict[str, object] = {"command": handler.command}
+    if handler.runtime == "http":
+        written = {"url": handler.command}
+    elif handler.args:
+        written["args"] = list(handler.args)
+    return faulted(handler, "refused", circle(layer)) if is_own(written) else handler
 
 
 def all_layers(environ: Mapping[str, str], workspace: str | None, world: World) -> tuple[Layer, ...]:

@@ -165,6 +165,15 @@ def test_a_failure_policy_of_a_file_is_its_handlers(machine: Machine) -> None:
     assert (handler.on_failure, handler.profile) == ("block", "codex")
 
 
+def test_an_entry_that_asks_here_is_not_run_here(machine: Machine) -> None:
+    """It would ask about its own asking, without end; the others of its file run."""
+    machine.write(
+        machine.config, of("prxbus hook --dialect codex", "/opt/x/prxbus hook --dialect codex", "true")
+    )
+    assert machine.commands() == ["true"]
+    assert machine.codes() == ["asks_here"]
+
+
 def test_handlers_are_counted_over_all_files(machine: Machine) -> None:
     """What a profile looks at in all is shared by its files in their order, as BitFun's page says."""
     machine.write(machine.bitfun, of(*["a"] * (BITFUN.max_handlers - 1)))

@@ -140,3 +140,10 @@ def test_a_file_of_the_family_where_prx_reads_is_said_to_be_that(root: Path) -> 
 def test_the_workspace_of_a_file(path: str, workspace: str) -> None:
     """It is the folder that the file's own folder lies in; of one elsewhere, its folder."""
     assert workspace_of(path) == workspace
+
+
+def test_an_entry_that_asks_here_is_refused(root: Path) -> None:
+    """In a file that we read; it would ask about its own asking, without end."""
+    write(root / "config" / "hooks.json", HOOKS.replace('"true"', '"prxbus hook --dialect codex"'))
+    ((_, _, _, states),) = found(root)
+    assert states == ["refused"]
