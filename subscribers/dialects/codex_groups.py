@@ -15,6 +15,7 @@ from .codex_events import EVENTS, LITERAL_EVENTS, EventRule, events_of
 from .codex_findings import CodexFindings
 from .codex_handler import Slot, read_handler
 from .codex_matcher import ALL, EVERYTHING, Matcher, compile_matcher
+from .codex_matcher_patterns import Patterns
 from .codex_profiles import PROFILES
 from .codex_rules import MANAGED_KEYS, STATE_KEY
 from .codex_spec import CodexHandler, TrustState
@@ -56,6 +57,7 @@ class Reading:
     is_full: bool = False
     inspected: int = 0
     spots: dict[Path, Spot] = field(default_factory=dict)
+    patterns: Patterns = field(default_factory=Patterns)
 
 
 def read_hooks(hooks: Mapping[str, Any], reading: Reading) -> None:
@@ -171,7 +173,8 @@ def _matcher(
             message = f"{rule.name} ignores matchers: the handlers run every time"
             findings.say("ignored_matcher", where, message, at="key")
         return None, ALL, True
-    matcher = compile_matcher(text, findings.profile, literal=rule.name in LITERAL_EVENTS)
+    is_literal = rule.name in LITERAL_EVENTS
+    matcher = compile_matcher(text, findings.profile, reading.patterns, literal=is_literal)
     if matcher.error is None:
         return text, matcher, True
     if matcher.is_upstreams:

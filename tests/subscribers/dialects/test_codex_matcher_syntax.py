@@ -35,7 +35,7 @@ SAME_IN_RUST = [
     r"\pL\p{Greek}\P{Lu}",
     r"\[a\]\{b\}",
     "[&~-]",
-    "a--b&&c~~d(x+)",
+    "a--b&&c~~d{2}",
 ]
 ONLY_RUST = [
     "(?x) a b",
