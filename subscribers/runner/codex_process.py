@@ -65,6 +65,9 @@ PREPARING: Final = 4
 HOLD_SECONDS: Final = 1.0
 """How long the broker may take to cease asking."""
 
+ENDED_SECONDS: Final = 1.0
+"""How long the threads of runs that were ended may take to notice it."""
+
 ERROR_CHARACTERS: Final = 300
 
 log = get_logger("subscribers.codex")
@@ -163,40 +166,45 @@ class CodexProcess:
             self._decider = Decider(
                 TOPICS, name=NAME, wait=BUS_SECONDS, report=self._counters, runtime_dir=runtime_dir
             )
-        elif not has_handlers and self._decider is not None:
-            self._leave()
+        elif not has_handlers and self._decider is not None and not self._is_busy():
+            decider = self._hold()
+            assert decider is not None
+            decider.close()
 
-    def _leave(self) -> None:
-        """Be asked nothing more, and take what was asked before."""
+    def _is_busy(self) -> bool:
+        """Whether somebody may still wait for what is under way."""
+        stats = (self._preparing.stats, self._pool.stats)
+        return any(each.running or each.waiting for each in stats)
+
+    def _hold(self) -> Decider | None:
+        """Observe nothing more, be asked nothing more, and take what was asked before."""
         decider, self._decider = self._decider, None
         observer, self._observer = self._observer, None
         if observer is not None:
             observer.close()
         if decider is None:
-            return
+            return None
         decider.hold()
         until = time.monotonic() + HOLD_SECONDS
         while not decider.held and time.monotonic() < until:
             for ask in decider.batch(timeout=0.05):
                 self._dispatcher.ask(ask)
-        if self._stop.is_set():
-            self._preparing.drain(self._options.drain_seconds)
-            left = self._pool.drain(self._options.drain_seconds)
-            if left:
-                log.warning("runs were ended early", runs=left, budget_s=self._options.drain_seconds)
-                self._reaper.close(time.monotonic())
-                self._pool.drain(self._options.drain_seconds)
-        decider.close()
+        return decider
 
     def _drain(self) -> None:
         """Take nothing more, let runs end within their time, then end them; flush what was reported."""
         self._watcher.stop()
-        self._leave()
+        decider = self._hold()
+        until = time.monotonic() + self._options.drain_seconds
         self._preparing.drain(self._options.drain_seconds)
-        self._pool.drain(0.0)
+        left = self._pool.drain(max(0.0, until - time.monotonic()))
+        if left:
+            log.warning("runs were ended early", runs=left, budget_s=self._options.drain_seconds)
         self._reaper.close(time.monotonic())  # what runs in the background ends with its session
-        self._background.drain(self._options.drain_seconds)
-        self._pool.drain(self._options.drain_seconds)
+        for pool in (self._preparing, self._pool, self._background):
+            pool.drain(ENDED_SECONDS)
+        if decider is not None:
+            decider.close()
         self._teller.tick(float("inf"))
         self._deadlines.close()
         if self._sandbox is not None:

@@ -224,6 +224,8 @@ def test_a_run_keeps_what_it_began_with_and_a_stop_lets_it_end() -> None:
             made.agent.publish("prx.lifecycle.session_end", {}, session_id="s2")
             report = made.run_of("later")
             assert report["reason"] == "ended early: nobody wants its result any more"
+            path.unlink()
+            assert made.ask("Bash").verdict == "none"
             runner.process.terminate()
             until(lambda: made.ask("Other").heard == (), "that it is asked no more")
             gate.write_text("\n")
