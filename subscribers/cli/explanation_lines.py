@@ -81,7 +81,7 @@ class ExplanationLines:
             yield from self.paragraph(name, 0, "bold")
             yield from self.paragraph(taken, len(MARGIN))
         if not file.trusted:
-            named = f"--workspace {self.shown_path(file.workspace)}"
+            named = f"--workspace {self.shown_path(file.workspace)}, or after prxbus trust"
             if file.dialect == "librefang":
                 named = f"--librefang-home {self.shown_path(os.path.dirname(file.workspace))}"
             told = printable(f"not trusted: it runs only under prxbus up {named}")

@@ -1,7 +1,7 @@
 """``prxbus up``: the broker and its subscribers in the foreground, supervised.
 
 Decides which processes there are and what is said when they are ready. Hooks run only for a
-workspace that was named: workspace code is somebody else's code.
+workspace that was named, or that was trusted and is what it was then: workspace code is somebody else's code.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from broker.protocol.errors import BusError
 from broker.version import __version__
 
 from ..runner.supervisor import Program, StartFailed, Supervisor
+from . import trust_start
 from .agents_program import agents_program
 from .codex_program import add_strict, codex_program, has_hooks, of_family
 from .librefang_arguments import librefang_arguments, librefang_home, of_home
@@ -73,13 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run until told to stop; returns the exit code."""
     from ..config import files
-    from ..sources.codex_layers import REMOTE, is_remote
 
-    if options.workspace is not None and is_remote(options.workspace):
-        raise UsageError(f"workspace {options.workspace!r}: {REMOTE}")
-    workspace = None if options.workspace is None else _absolute(options.workspace)
-    if workspace is not None and not os.path.isdir(workspace):
-        raise UsageError(f"workspace {workspace!r} is not a directory")
+    workspace, started = _workspace(options.workspace)
     flags = {
         "bus.runtime_dir": options.runtime_dir,
         "log.level": options.log_level,
@@ -101,22 +98,36 @@ def run(options: argparse.Namespace) -> int:
     home = librefang_home(settings, os.environ)
     hook_files = configured.hook_files
     is_idle = workspace is None and home is None and settings.handlers.path is None
+    is_told = started is not None and started.warning is not None
     if is_idle and not has_hooks(settings, workspace, hook_files, os.environ):
-        print(
-            f"prxbus up: no workspace named, so no hooks run; name one with --workspace {_here()}",
-            file=sys.stderr,
-        )
+        if not is_told:
+            print(
+                f"prxbus up: no workspace named, so no hooks run; name one with --workspace {_here()}, "
+                "or start it in one that you have looked at with 'prxbus trust'",
+                file=sys.stderr,
+            )
     elif workspace is not None and (missing := missing_extra(settings, workspace)) is not None:
         print(f"prxbus up: {missing}", file=sys.stderr)
     environ = {k: v for k, v in os.environ.items() if k not in (DEPTH_VARIABLE, CAUSE_VARIABLE)}
 
+    undo = ExitStack()
+
     def ready(said: Mapping[str, Mapping[str, Any]]) -> None:
         print(_ready_line(directory, workspace, said, json=options.json), flush=True)
         _publish_startup(directory)
+        if started is not None and started.workspace is not None:
+            bare = files.load(os.environ, flags, None)
+            kept = trust_start.with_port(bare.settings, said)
+            without = programs(kept, directory, None, home, bare.transforms, bare.hook_files)
+            watch = started.watch(lambda: supervisor.change(without))
+            undo.callback(watch.stop)
+            watch.start()
 
     try:
         running = programs(settings, directory, workspace, home, configured.transforms, hook_files)
-        Supervisor(running, ready, environ).run()
+        supervisor = Supervisor(running, ready, environ)
+        with undo:
+            supervisor.run()
     except StartFailed as failure:
         told = str(failure)
         if failure.name == "broker" and failure.exit_code == REFUSED:
@@ -128,6 +139,23 @@ def run(options: argparse.Namespace) -> int:
             told = "nothing was started: the HTTP API cannot be served, as it says above"
         raise CommandError(told, "start_failed", failure.exit_code) from None
     return DONE
+
+
+def _workspace(named: str | None) -> tuple[str | None, trust_start.Started | None]:
+    """The workspace whose hooks run, and where none is named, how it stands with the current directory."""
+    from ..sources.codex_layers import REMOTE, is_remote
+
+    if named is None:
+        started = trust_start.here(os.environ)
+        if started is not None and started.warning is not None:
+            print(f"prxbus up: {started.warning}", file=sys.stderr)
+        return (None if started is None else started.workspace), started
+    if is_remote(named):
+        raise UsageError(f"workspace {named!r}: {REMOTE}")
+    workspace = _absolute(named)
+    if not os.path.isdir(workspace):
+        raise UsageError(f"workspace {workspace!r} is not a directory")
+    return workspace, None
 
 
 def _absolute(workspace: str) -> str:

@@ -20,6 +20,13 @@ VERBS: Final[tuple[Verb, ...]] = (
         bus=False,
         extra=True,
     ),
+    deferred(
+        "trust",
+        "show what a workspace can run, and have it run until that changes",
+        f"{_PACKAGE}.trust",
+        bus=False,
+        extra=True,
+    ),
     deferred("config", "show or check the configuration", f"{_PACKAGE}.config", extra=True),
     deferred(
         "fire",

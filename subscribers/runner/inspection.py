@@ -25,6 +25,7 @@ from ..hooks.diagnostics import Diagnostic, Severity, quote
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..runtimes.sandbox import Limits, SandboxUnavailable
 from ..runtimes.start_failure import explain, missing_interpreter
+from ..sources import trust_inspection
 from ..sources.codex_inspection import users_own
 from ..sources.codex_layers import is_remote
 from ..sources.handlers import entry_points, folder_of
@@ -99,12 +100,14 @@ def _remark(severity: Severity, code: str, path: str, message: str, hint: str | 
 def places(paths: Sequence[str], here: World) -> list[Place]:
     """Where to look: the paths, which the user has named.
 
-    Without any, in the current directory, which nobody named, in the user's LibreFang home, hook files of the
-    Codex family and configuration, and where that says that there are handlers in Python.
+    Without any, in the current directory, which nobody named but the user may have trusted, in the user's
+    LibreFang home, hook files of the Codex family and configuration, and where that says that there are
+    handlers in Python.
     """
     if paths:
         return [Place(os.path.abspath(path), True) for path in paths]
-    found = [Place(os.getcwd(), False)]
+    folder = os.getcwd()
+    found = [Place(folder, trust_inspection.is_trusted(folder, here.environ))]
     settings = files.load(here.environ, {}, None).settings
     home = _librefang_home(settings.librefang, here)
     found += [] if home is None else [Place(home, True)]
@@ -128,7 +131,9 @@ def explained(paths: Sequence[str], dialect: str | None, here: World) -> list[Ex
     if elsewhere:
         here_too = [path for path in paths if not is_remote(path)]
         return [*elsewhere, *(explained(here_too, dialect, here) if here_too else ())]
-    found = [_on_this_machine(file, here, refusals) for file in inspect(places(paths, here), dialect, here)]
+    looked = inspect(places(paths, here), dialect, here)
+    found = [_on_this_machine(file, here, refusals) for file in looked]
+    found = trust_inspection.said(found, paths or (os.curdir,), here.environ)
     return found if paths or dialect not in (None, python_explanation.NAME) else [*found, *_installed(here)]
 
 

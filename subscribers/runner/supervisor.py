@@ -12,6 +12,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -53,10 +54,16 @@ class StartFailed(Exception):
 
 
 class Child:
-    """One program and its current process. ``said`` is its ready line, None while there is none."""
+    """One program and its current process. ``said`` is its ready line, None while there is none.
+
+    ``leaves_by``: its process was told to end, because ``successor`` or nothing is to run instead, and is
+    killed at that time; None: it is to go on.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.successor: Program | None = None
+        self.leaves_by: float | None = None
         self.process: subprocess.Popen[bytes] | None = None
         self.said: Mapping[str, Any] | None = None
         self.restarts = Restarts()
@@ -85,6 +92,8 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
+        self._waking = threading.Lock()  # nobody writes into a pipe that is being closed
+        self._wanted: tuple[Program, ...] | None = None
         self._stopping = False
         self._had_terminal = _has_terminal()
 
@@ -110,12 +119,24 @@ class Supervisor:
             for number, handler in before.items():
                 signal.signal(number, handler)
             self._selector.close()
-            os.close(self._wake_read)
-            os.close(self._wake_write)
+            with self._waking:
+                os.close(self._wake_read)
+                os.close(self._wake_write)
 
     def stop(self) -> None:
         """Have :meth:`run` stop; from any thread."""
         os.write(self._wake_write, bytes([signal.SIGTERM]))
+
+    def change(self, programs: Sequence[Program]) -> None:
+        """Have these run from now on instead, those of rank 0 excepted, which stay; from any thread.
+
+        What is not among them is stopped; what has other arguments is stopped and started with those. None
+        may have a new name. Only after ``on_ready`` was called.
+        """
+        self._wanted = tuple(programs)
+        with self._waking:
+            if not self._stopping:
+                os.write(self._wake_write, b"\0")
 
     def _start_rank(self, rank: int) -> None:
         children = [child for child in self._children if child.program.rank == rank]
@@ -165,7 +186,7 @@ class Supervisor:
         child.process, child.pidfd = process, pidfd
 
     def _next_due(self) -> float:
-        dues = [child.due for child in self._children if child.due is not None]
+        dues = [due for child in self._children for due in (child.due, child.leaves_by) if due is not None]
         return min(dues, default=time.monotonic() + 3_600.0)
 
     def _turn(self, until: float, *, starting: bool = False) -> None:
@@ -180,12 +201,40 @@ class Supervisor:
                 self._read(child)
             else:
                 code = self._reap(child)
-                if not self._stopping:
+                if self._stopping:
+                    continue
+                if child.leaves_by is not None:
+                    self._succeed(child)
+                else:
                     self._ended(child, code, starting=starting)
         now = time.monotonic()
         for child in self._children:
+            if child.leaves_by is not None and child.leaves_by <= now and child.process is not None:
+                self._kill(child)
             if child.due is not None and child.due <= now and not self._stopping:
                 self._start(child)
+
+    def _exchange(self, programs: Sequence[Program]) -> None:
+        """Tell those to leave that are not to go on; see :meth:`change`."""
+        wanted = {program.name: program for program in programs}
+        for child in [child for child in self._children if child.program.rank > 0]:
+            successor = wanted.get(child.program.name)
+            if successor == child.program:
+                continue
+            child.successor, child.due = successor, None
+            if child.process is None:
+                self._succeed(child)
+            else:
+                child.leaves_by = time.monotonic() + STOP_SECONDS
+                self._send(child, signal.SIGTERM)
+
+    def _succeed(self, child: Child) -> None:
+        """A process is gone that was told to leave: what comes after it, if anything, is started next."""
+        child.leaves_by = None
+        if child.successor is None:
+            self._children.remove(child)
+        else:
+            child.program, child.successor, child.due = child.successor, None, time.monotonic()
 
     def _ended(self, child: Child, code: int, *, starting: bool) -> None:
         name = child.program.name
@@ -224,7 +273,11 @@ class Supervisor:
 
     def _signals(self, numbers: bytes) -> None:
         for number in numbers:
-            if number != signal.SIGHUP or (self._had_terminal and not _has_terminal()):
+            if not number:
+                if self._wanted is not None and not self._stopping:
+                    self._exchange(self._wanted)
+                self._wanted = None
+            elif number != signal.SIGHUP or (self._had_terminal and not _has_terminal()):
                 self._stopping = True
             else:
                 for child in self._children:
@@ -242,10 +295,15 @@ class Supervisor:
                 self._turn(deadline)
             for child in running:
                 if child.process is not None:
-                    log.error("a process did not end in time and was killed", process=child.program.name)
-                    child.process.kill()
+                    self._kill(child)
                     child.process.wait()
                     self._reap(child)
+
+    def _kill(self, child: Child) -> None:
+        assert child.process is not None
+        log.error("a process did not end in time and was killed", process=child.program.name)
+        child.process.kill()
+        child.leaves_by = None if child.leaves_by is None else time.monotonic() + STOP_SECONDS
 
     def _send(self, child: Child, number: signal.Signals) -> None:
         if child.process is not None:
