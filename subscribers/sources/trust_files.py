@@ -19,6 +19,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Final, NamedTuple
 
 from ..config import files as configuration
@@ -35,6 +36,7 @@ from .hook_source import Content, Unreadable
 from .inspect_files import CONFIGURATION
 from .inspect_paths import Place, inspect
 from .inspect_world import World, not_loaded
+from .plugins import Descriptor
 
 TOTAL_BYTES: Final = 1_073_741_824
 """Bytes of all files together."""
@@ -236,12 +238,11 @@ class _Look:
 
     def _read(self, path: str, name: str, role: Role) -> None:
         try:
-            descriptor = os.open(path, _FLAGS)
-            with open(descriptor, "rb") as stream:
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            with closing(Descriptor(os.open(path, _FLAGS))) as file:
+                if not stat.S_ISREG(os.fstat(file.number).st_mode):
                     self._fault(path, "it is no regular file")
                     return
-                digest, size = _digest(iter(lambda: stream.read(_CHUNK), b""))
+                digest, size = _digest(iter(lambda: os.read(file.number, _CHUNK), b""))
         except OSError as error:
             self._fault(path, f"it cannot be read: {error.strerror}")
             return

@@ -58,7 +58,7 @@ ROLES: dict[str, Role] = {"hooks.json": "prx", "run.sh": "command", "x.py": "han
 
 
 @pytest.mark.parametrize(
-    ("changes", "left"),
+    "changes, left",
     [
         (Changes(changed=("hooks.json",)), Changes()),
         (Changes(added=("hooks.json", "run.sh")), Changes()),

@@ -10,7 +10,7 @@ from subscribers.hooks.trust_words import WORDS, file_words
 
 
 @pytest.mark.parametrize(
-    ("command", "args", "names"),
+    "command, args, names",
     [
         ("./run.sh", (), {"./run.sh"}),
         ("my prog", (), {"my prog", "my", "prog"}),
