@@ -53,6 +53,9 @@ MARGIN_SHARE: Final = 0.25
 INLINE_BYTES: Final = 65_536
 """Largest payload that is taken apart at once; a larger one is by a thread, so that it holds up nobody."""
 
+SESSION_EVENTS: Final = frozenset({"session_start", "session_end", "user_prompt"})
+"""Events that say something of a session, whether or not they start a handler."""
+
 TOLD_SESSIONS: Final = 4_096
 """Sessions of remote workspaces that are told that nothing runs."""
 
@@ -131,6 +134,9 @@ class CodexDispatcher:
 
     def event(self, event: Event) -> None:
         """Run what an event starts that nobody may have asked about. Raises nothing on its account."""
+        name = lifecycle_event(event.topic)
+        if name not in SESSION_EVENTS and name not in self._documents.current().topics:
+            return  # not remembered either: there may be many
         found, is_new = self._rounds.begin(event.id, None)
         if is_new:
             self._begin(found, event)
@@ -165,11 +171,11 @@ class CodexDispatcher:
             found.land(Verdict())
             return
         selection = select(snapshot, name, event, self._workspace, self._home)
-        if name in ("session_start", "user_prompt"):
-            self.sessions.began(selection.session)
-        elif name == "session_end":
+        if name == "session_end":
             self.sessions.end(selection.session)
             self._interruptions.end(selection.session)
+        elif name in SESSION_EVENTS:
+            self.sessions.began(selection.session)
         if selection.remote is not None:
             found.land(Verdict(self._remote(selection)))
             return

@@ -17,10 +17,10 @@ from typing import Final, Protocol
 from broker.protocol.decisions import Answer
 from broker.protocol.events import Event
 
-REMEMBERED: Final = 4_096
+REMEMBERED: Final = 8_192
 """Rounds that are remembered; the oldest go first."""
 
-KEPT_CHARACTERS: Final = 262_144
+KEPT_CHARACTERS: Final = 32_768
 """Most text of a verdict that is kept for an ask that comes after the handlers are done."""
 
 ANSWERED: Final = "it was answered before"

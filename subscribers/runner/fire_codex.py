@@ -112,6 +112,8 @@ def _run(
     runtime_dir: str,
 ) -> dict[tuple[str, str], tuple[Outcome, Judged, float]]:
     """Every handler to its end, all at once."""
+    if not chosen:
+        return {}
     hooks = here.configured(workspace).settings.hooks
     folder = folder_of(cwd, workspace, here.environ)
     scene = Scene(here.environ, folder, workspace, runtime_dir, event.id, event.depth)
@@ -135,8 +137,6 @@ def _run(
             outcome = runs.run(each, scene, each.handler.timeout_s)
             return outcome, _judged(each, outcome), time.monotonic()
 
-        if not chosen:
-            return {}
         with ThreadPoolExecutor(min(len(chosen), MOST_AT_ONCE), "run") as threads:
             try:
                 ended = list(threads.map(one, chosen))

@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from ..dialects.codex_events import EVENTS
 from ..dialects.codex_file import read_document
 from ..dialects.codex_matcher import MatchIndex
 from ..dialects.codex_profiles import PROFILES
@@ -53,7 +54,8 @@ class Snapshot:
     """What is in force: never changed, only replaced.
 
     ``handlers`` are those that can run, in order; ``indexes`` find those of an event, by profile. ``layers``
-    are there by the path of their file. ``generation`` counts snapshots.
+    are there by the path of their file. ``generation`` counts snapshots. ``topics`` are the bare names of the
+    events that may start something.
     """
 
     generation: int
@@ -62,6 +64,7 @@ class Snapshot:
     states: tuple[LayerState, ...]
     layers: Mapping[str, Layer]
     diagnostics: tuple[Diagnostic, ...] = ()
+    topics: frozenset[str] = frozenset()
 
 
 class Configured(NamedTuple):
@@ -206,6 +209,7 @@ class Documents:
             tuple(states),
             {state.layer.path: state.layer for state in states},
             tuple(said),
+            frozenset(name for handler in running for name in _topics(handler)),
         )
         self._on_change(self.snapshot, fresh)
 
@@ -248,6 +252,13 @@ class Documents:
         hint = "correct the file; it is read again at the next event"
         said = (_said(layer, "error", "kept_last_good", message, hint), *why)
         return LayerState(layer, "kept", 0, said), document_of(kept.content)
+
+
+def _topics(handler: CodexHandler) -> Iterator[str]:
+    """The events that may start a handler; a tool call that failed is published as any other."""
+    yield EVENTS[handler.event].canonical
+    if handler.event == PROFILES[handler.profile].failure_event:
+        yield EVENTS["PostToolUse"].canonical
 
 
 def _indexed(handlers: Iterable[CodexHandler]) -> Mapping[str, MatchIndex]:

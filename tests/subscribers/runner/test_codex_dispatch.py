@@ -281,6 +281,17 @@ def test_an_event_and_its_ask_are_one_run(stage: Stage) -> None:
     assert len(stage.runs.ran) == 2
 
 
+def test_a_failed_tool_call_is_an_event_of_its_own(stage: Stage) -> None:
+    """For Claude Code's handlers of it, asked or not; those of PostToolUse are for the others."""
+    stage.file("claude", "PostToolUseFailure", stage.says("failed", printed("")))
+    stage.file("claude", "PostToolUse", stage.says("worked", printed("")))
+    for success in (False, True):
+        stage.dispatcher.event(stage.event("tool_call", {**BASH, "success": success}))
+    stage.dispatcher.event(stage.event("turn_complete", {}))
+    stage.pool.drain(SECONDS)
+    assert sorted(command for command, *_ in stage.runs.ran) == ["failed", "worked"]
+
+
 def test_a_run_that_nobody_asked_about_is_observed(stage: Stage) -> None:
     """It is told a second later, with its decision ignored; one that an ask has claimed is told as asked."""
     stage.file("codex", "PreToolUse", stage.says("guard", block("no")))

@@ -48,8 +48,9 @@ class Files:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Files:
-    """No files yet."""
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    """No files yet; the process of the tests does not adopt what others leave behind."""
+    monkeypatch.setattr("subscribers.runner.fire_codex.become_subreaper", lambda: False)
     return Files(tmp_path)
 
 

@@ -165,6 +165,16 @@ def test_a_failure_policy_of_a_file_is_its_handlers(machine: Machine) -> None:
     assert (handler.on_failure, handler.profile) == ("block", "codex")
 
 
+def test_what_may_start_something_is_known_beforehand(machine: Machine) -> None:
+    """A tool call that failed is published as any other, and is an event of its own for Claude Code."""
+    failed = {"hooks": {"PostToolUseFailure": [{"hooks": [{"type": "command", "command": "a"}]}]}}
+    path = machine.write(machine.config / "claude", failed)
+    machine.switch(Switches(), HookFile(str(path), "claude", False))
+    assert machine.documents.current().topics == {"post_tool_use_failure", "tool_call"}
+    machine.write(machine.config, of("b"))
+    assert "turn_complete" in machine.documents.current().topics
+
+
 def test_an_entry_that_asks_here_is_not_run_here(machine: Machine) -> None:
     """It would ask about its own asking, without end; the others of its file run."""
     machine.write(
