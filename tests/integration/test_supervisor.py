@@ -130,3 +130,37 @@ def test_a_line_that_is_no_json_counts_as_ready(tmp_path: Path) -> None:
     seen: list[Mapping[str, Any]] = []
     supervise([worker("a", tmp_path / "log", 0, program)], lambda _, said: seen.append(said))
     assert seen == [{"a": {"ready": True}}]
+
+
+def test_other_programs_take_over_when_told(tmp_path: Path) -> None:
+    """What is left out ends, what has other arguments is started with them; the rest, and rank 0, goes on."""
+    log, other = tmp_path / "log", tmp_path / "other"
+    names = ("gone", "changed", "kept")
+
+    def exchange(supervisor: Supervisor, _: Mapping[str, Any]) -> None:
+        supervisor.change([worker("changed", other, 1), worker("kept", log, 1)])
+        until(lambda: "changed started" in words(other), "the new program to start")
+        until(lambda: "gone stopped" in words(log), "the old program to end")
+
+    supervise([worker("broker", log, 0), *(worker(name, log, 1) for name in names)], exchange)
+    assert sorted(words(log)[-2:]) == ["broker stopped", "kept stopped"]
+    assert words(log).count("changed stopped") == words(log).count("gone stopped") == 1
+    assert words(other) == ["changed started", "changed stopped"]
+
+
+def test_who_does_not_leave_in_time_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes over does not wait for ever; nor does it wait for a process that is down already."""
+    monkeypatch.setattr("subscribers.runner.supervisor.STOP_SECONDS", 0.2)
+    log, other = tmp_path / "log", tmp_path / "other"
+    deaf = WORKER.replace(
+        "signal.signal(signal.SIGTERM, stop)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    )
+
+    def exchange(supervisor: Supervisor, _: Mapping[str, Any]) -> None:
+        supervisor.change([worker("deaf", other, 1)])
+        until(lambda: "deaf started" in words(other), "the new program to start")
+        supervisor.change([])
+        until(lambda: "deaf stopped" in words(other), "the new program to end")
+
+    supervise([worker("broker", log, 0), worker("deaf", log, 1, deaf)], exchange)
+    assert words(other) == ["deaf started", "deaf stopped"]
