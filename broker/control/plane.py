@@ -110,8 +110,8 @@ class ControlPlane:
 
     def handle(self, peer: bytes, data: bytes, now: float, pid: int | None = None) -> list[Action]:
         """A message came from ``peer``; ``pid`` is its process as the kernel knows it, 0 if foreign."""
-        if not data and is_decider_lane(peer):
-            return self.asks.lane_up(peer, now)
+        if not data and len(peer) > KEY_BYTES:  # a lane has come up; of one for asks that means nothing yet
+            return self.asks.lane_up(peer, now) if is_decider_lane(peer) else []
         self.roster.heard(peer[:KEY_BYTES], now)  # a lane speaks for its peer
         try:
             message = decode_message(data)

@@ -62,6 +62,9 @@ ASYNC_AT_ONCE: Final = 8
 PREPARING: Final = 4
 """Threads that take large payloads apart."""
 
+STAY_SECONDS: Final = 5.0
+"""How long it is asked without a handler: a guard that is taken out and put back misses nothing."""
+
 HOLD_SECONDS: Final = 1.0
 """How long the broker may take to cease asking."""
 
@@ -92,6 +95,7 @@ class CodexProcess:
         self._http_urls: str | None = None
         self._decider: Decider | None = None
         self._observer: _Observer | None = None
+        self._needed = 0.0  # when there was a handler last
         self._reaper = Reaper(adopts=become_subreaper(), sealed=True)
         self._deadlines = Deadlines()
         self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
@@ -158,15 +162,18 @@ class CodexProcess:
         self._drain()
 
     def _follow(self) -> None:
-        """Be asked, and observe, as long as there is a handler."""
+        """Be asked, and observe, while there is a handler and a while longer: it may be back at once."""
         has_handlers = bool(self._documents.current().handlers)
+        now = time.monotonic()
+        if has_handlers:
+            self._needed = now
         if has_handlers and self._decider is None:
             runtime_dir = self._options.runtime_dir
             self._observer = _Observer(self._dispatcher, runtime_dir)
             self._decider = Decider(
                 TOPICS, name=NAME, wait=BUS_SECONDS, report=self._counters, runtime_dir=runtime_dir
             )
-        elif not has_handlers and self._decider is not None and not self._is_busy():
+        elif self._decider is not None and now - self._needed >= STAY_SECONDS and not self._is_busy():
             decider = self._hold()
             assert decider is not None
             decider.close()

@@ -179,3 +179,10 @@ def test_status_tells_of_deciders_and_asks() -> None:
     assert status["asks"]["closed_and_dead"] == ["decider"]
     (row,) = status["deciders"]
     assert (row["name"], row["priority"], row["failure"], row["patterns"]) == ("other", 1, "open", ["a.*"])
+
+
+def test_a_lane_for_asks_that_comes_up_is_no_message() -> None:
+    """Nothing is refused and nothing is said: it only has a name now."""
+    plane = asking()
+    assert plane.handle(LANE, b"", 0.0) == []
+    assert not plane.refusals.counts
