@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.cli.exits import DONE, REFUSED, UNAVAILABLE, CommandError, UsageError
+from broker.cli.exits import DONE, FAILED, REFUSED, CommandError, UsageError
 from broker.cli.options import add_json
 from broker.cli.printing import emit, emit_json
 from broker.cli.terminal import printable
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser, "the files with their digests")
     parser.epilog = (
         f"Exit codes: {DONE} recorded, removed or shown; {REFUSED} something in it cannot be trusted, and "
-        f"nothing was recorded; {UNAVAILABLE} there is nothing to trust, or to remove."
+        f"nothing was recorded; {FAILED} there is nothing to trust, or to remove."
     )
 
 
@@ -69,11 +69,21 @@ def run(options: argparse.Namespace) -> int:
                 raise UsageError("--list shows every workspace: leave out DIR")
             return _list(store, json=options.json)
         folder = os.path.abspath(options.workspace or os.curdir)
+        if not _is_text(os.path.realpath(folder)):
+            raise UsageError(f"{folder!r}: its name is not UTF-8; name it with 'prxbus up --workspace'")
         if options.remove:
             return _remove(store, folder, json=options.json)
         if not os.path.isdir(folder):
             raise UsageError(f"{folder!r} is not a directory")
         return _trust(store, folder, dry=options.dry_run, json=options.json)
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager
@@ -114,7 +124,7 @@ def _trust(store: TrustStore, folder: str, *, dry: bool, json: bool) -> int:
         raise CommandError(f"nothing was recorded: {first}{more}", "not_trusted", REFUSED)
     if not listing.files:
         raise CommandError(
-            f"nothing was recorded: {listing.workspace} holds nothing that would run", "nothing", UNAVAILABLE
+            f"nothing was recorded: {listing.workspace} holds nothing that would run", "nothing", FAILED
         )
     if not json:
         then = f"'prxbus up' started in {printable(listing.workspace)} runs its hooks"
@@ -154,7 +164,7 @@ def _remove(store: TrustStore, folder: str, *, json: bool) -> int:
     if json:
         emit_json({"workspace": real, "removed": removed})
     if not removed:
-        raise CommandError(f"{real} was not trusted", "nothing", UNAVAILABLE)
+        raise CommandError(f"{real} was not trusted", "nothing", FAILED)
     if not json:
         emit(f"{printable(real)} is no longer trusted")
     return DONE

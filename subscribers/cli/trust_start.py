@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -17,11 +17,15 @@ from broker.logs import get_logger
 
 if TYPE_CHECKING:
     from ..config.schema import Settings
+    from ..runner.supervisor import Program
     from ..sources.trust_standing import Standing
     from ..sources.trust_watch import TrustWatch
 
 SHOWN: Final = 8
 """Changed files that are named; the rest is counted."""
+
+ASKING: Final = frozenset({"shell", "wasm", "python", "transform", "codex"})
+"""The programs that run code of a workspace."""
 
 log = get_logger("prxbus.up")
 
@@ -79,6 +83,13 @@ def here(environ: Mapping[str, str]) -> Started | None:
     except FileNotFoundError:
         return None
     return Started(folder, environ)
+
+
+def gated(programs: Sequence[Program]) -> list[Program]:
+    """The programs, with those that run code of a workspace asking before they load or run any."""
+    return [
+        each._replace(argv=(*each.argv, "--trusted")) if each.name in ASKING else each for each in programs
+    ]
 
 
 def with_port(settings: Settings, said: Mapping[str, Mapping[str, Any]]) -> Settings:

@@ -125,6 +125,8 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         running = programs(settings, directory, workspace, home, configured.transforms, hook_files)
+        if started is not None and started.workspace is not None:
+            running = trust_start.gated(running)
         supervisor = Supervisor(running, ready, environ)
         with undo:
             supervisor.run()

@@ -6,12 +6,11 @@ reloaded as its page says, and may name other programs then. Refuses to know whe
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
-
-import orjson
 
 VERSION: Final = 1
 FILES: Final = 2_000
@@ -101,7 +100,7 @@ def encode(record: Record) -> bytes:
         "recorded_at": record.recorded_at,
         "files": dict(record.files),
     }
-    text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
+    text = json.dumps(document, indent=2, sort_keys=True).encode() + b"\n"
     if len(text) > RECORD_BYTES:
         raise NotARecord(f"the record would have {len(text):,} bytes; it may have {RECORD_BYTES:,}")
     return text
@@ -110,8 +109,8 @@ def encode(record: Record) -> bytes:
 def decode(text: bytes) -> Record:
     """Read a record. Raises :class:`NotARecord`."""
     try:
-        document = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
         raise NotARecord("it is not JSON") from None
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise NotARecord(f"it is no record of version {VERSION}")

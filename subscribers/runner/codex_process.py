@@ -42,6 +42,7 @@ from ..sources.codex_layers import Imported, Scope, Switches, config_folder
 from ..sources.import_places import ImportPlaces, import_root
 from ..sources.import_store import enabled_imports, store_signature
 from ..sources.librefang_watch import LookingWatcher
+from . import service
 from .codex_dispatch import CodexDispatcher
 from .codex_runs import Runs, patterns_of
 from .codex_service import NAME
@@ -107,6 +108,7 @@ class CodexProcess:
         runtime_dir = self._publisher.runtime_dir
         self._teller = Teller(self._publish)
         self._runs = Runs(self._reaper, self._deadlines)
+        self._runs.gate = service.gate_of(options)
         self._spill = SpillFiles(runtime_dir)
         config = config_folder(os.environ)
         watched: tuple[str, ...] = (files.user_file(os.environ),)

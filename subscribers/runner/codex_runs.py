@@ -7,6 +7,7 @@ command is enclosed where a sandbox is configured. Refuses to know events, round
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from ..dialects.codex_spec import CodexHandler
 from ..hooks.outcome import Outcome
@@ -20,15 +21,20 @@ from .codex_selection import Chosen
 from .codex_start_failure import as_it_was
 from .dispatch import Enclose, Release
 
+if TYPE_CHECKING:
+    from ..sources.trust_gate import TrustGate
+
 
 class Runs:
     """Runs handlers. Thread-safe. ``http_urls``: patterns of URLs beyond this machine that may be called.
 
-    ``enclose``: the sandbox of every command, None for none. ``refusal`` set: no command runs, and why.
+    ``gate`` is asked before a handler of the workspace runs. ``enclose``: the sandbox of every command, None
+    for none. ``refusal`` set: no command runs, and why.
     """
 
     def __init__(self, reaper: Reaper, deadlines: Deadlines, http_urls: tuple[str, ...] = ()) -> None:
         self.refusal: str | None = None
+        self.gate: TrustGate | None = None
         self.enclose: Enclose | None = None
         self._reaper = reaper
         self._deadlines = deadlines
@@ -43,6 +49,10 @@ class Runs:
         if verify is not None and (wrong := verify()) is not None:
             return Outcome.not_started(f"its import was changed since it was confirmed: {wrong}")
         handler = chosen.handler
+        if self.gate is not None and chosen.layer.scope == "project" and verify is None:
+            words = (handler.command, handler.args or (), scene.cwd)
+            if (changed := self.gate.of_command(*words, file=chosen.layer.path)) is not None:
+                return Outcome.not_started(changed)
         if handler.kind == "http":
             env = environment_of(scene, handler.event, chosen.profile)
             return call(handler, env, chosen.body, timeout_s, self.http_urls, self._deadlines)

@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--log-level", default="info")
     made.add_argument("--lifeline", action="store_true", help="end when standard input is closed")
     made.add_argument("--workspace", help="run also the hooks of this directory (.prxbus/hooks.json)")
+    made.add_argument("--trusted", action="store_true", help="only as 'prxbus trust' has recorded it")
     made.add_argument("--strict", action="store_true", default=None, help="one bad handler voids its file")
     made.add_argument("--bitfun", action="store_true", default=None, help="run also those at BitFun's places")
     made.add_argument(

@@ -68,6 +68,7 @@ class PythonService:
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
         )
+        self._gate = service.gate_of(options)
         self._watch = HandlersWatch(
             options.workspace, options.handlers, self._on_change, installed=options.installed
         )
@@ -176,6 +177,10 @@ class PythonService:
 
     def _look_again(self) -> None:
         """Take in what is new at the places where handlers are found."""
+        why = None if self._gate is None else self._gate.of_loaded()
+        if why is not None:
+            log.warning("no handlers are loaded anew", reason=sayable(why))
+            return
         found = self._watch.find()
         is_asked, self._is_asked = self._is_asked, False
         if is_asked:
@@ -301,6 +306,7 @@ def main(argv: list[str] | None = None) -> int:
     limits = Limits()
     parser = service.parser("python_service")
     parser.add_argument("--workspace")
+    service.add_trusted(parser)
     parser.add_argument("--handlers", action="append", default=[], metavar="PATH", help="a file or a folder")
     parser.add_argument("--installed", action="store_true", help="load those of installed packages, too")
     parser.add_argument("--calls", type=int, default=limits.total, help="calls at once in a file")

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.lifeline import hold
 from broker.logs import configure
 from broker.protocol.errors import BusUnreachable, RuntimeDirError
 
 from .enclosure import NONE
+
+if TYPE_CHECKING:
+    from ..sources.trust_gate import TrustGate
 
 BUS_SECONDS: Final = 30.0
 """How long a process waits for a bus at its start."""
@@ -44,6 +47,20 @@ def parser(module: str) -> argparse.ArgumentParser:
 def add_drain(to: argparse.ArgumentParser) -> None:
     """The option of a process that lets work end."""
     to.add_argument("--drain-seconds", type=float, default=DRAIN_SECONDS)
+
+
+def add_trusted(to: argparse.ArgumentParser) -> None:
+    """The option of a process that runs code of a workspace."""
+    to.add_argument("--trusted", action="store_true", help="only as 'prxbus trust' has recorded it")
+
+
+def gate_of(options: argparse.Namespace) -> TrustGate | None:
+    """What is asked before code of the workspace is loaded or run; None where the user has named it."""
+    if not options.trusted or options.workspace is None:
+        return None
+    from ..sources.trust_gate import TrustGate
+
+    return TrustGate(options.workspace)
 
 
 def add_sandbox(to: argparse.ArgumentParser) -> None:

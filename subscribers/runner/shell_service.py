@@ -68,7 +68,8 @@ class ShellService:
         self._workspace = self._home = None
         if options.workspace is not None:
             root, folder = _absolute(options.workspace), sysconfig.get_path("scripts")
-            self._workspace = WorkspaceHooks(root, prx, folder, tell_state, partial(_failed, root))
+            gate = service.gate_of(options)
+            self._workspace = WorkspaceHooks(root, prx, folder, tell_state, partial(_failed, root), gate=gate)
         if options.librefang_home is not None:
             root, follows = _absolute(options.librefang_home), options.librefang_reload == "watch"
             self._home = HomeHooks(root, tell_scan, partial(_failed, root), follows=follows)
@@ -215,6 +216,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
     parser = service.parser("shell_service")
     parser.add_argument("--workspace", help="run the hooks of this directory (hooks.json)")
+    service.add_trusted(parser)
     parser.add_argument("--librefang-home", help="run the hooks below this home (hooks/*/HOOK.yaml)")
     parser.add_argument("--librefang-reload", choices=("sighup", "watch"), default="sighup")
     parser.add_argument("--runs", type=int, default=TOTAL, help="runs at once")

@@ -65,7 +65,10 @@ class _InForce:
 
 
 class Registry:
-    """Holds the chain and follows the files. Call :meth:`load` first, then :meth:`start`."""
+    """Holds the chain and follows the files. Call :meth:`load` first, then :meth:`start`.
+
+    ``why_not`` is asked before anything is loaded: why that may not be done now, or None.
+    """
 
     def __init__(
         self,
@@ -74,7 +77,9 @@ class Registry:
         units: Callable[[], Sequence[HandlerUnit]],
         open_pool: OpenPool,
         make_handler: MakeHandler,
+        why_not: Callable[[], str | None] | None = None,
     ) -> None:
+        self._why_not = why_not
         self._environ = environ
         self._workspace = workspace
         self._units = units
@@ -133,6 +138,10 @@ class Registry:
     def load(self, *, again: bool = False) -> None:
         """Look at everything and put in force what can be used. ``again``: also what looks unchanged."""
         with self._loading:
+            why = None if self._why_not is None else self._why_not()
+            if why is not None:
+                log.warning("nothing is loaded anew", reason=shown(why, 300))
+                return
             changed = self._load_tables(again=again)
             units = self._units()
             for unit in self._files.keys() - set(units):

@@ -81,8 +81,10 @@ class TransformService:
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
         )
         self._installed = entry_points() if options.installed else []  # they do not change
+        gate = service.gate_of(options)
         self._registry = Registry(
-            os.environ, self._workspace, self._units, self._open_pool, self._make_handler
+            *(os.environ, self._workspace, self._units, self._open_pool, self._make_handler),
+            why_not=None if gate is None else gate.of_loaded,
         )
         self._asks = Asks(self._registry, self._pool, self._publish)
 
@@ -218,6 +220,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
     parser = service.parser("transform_service")
     parser.add_argument("--workspace")
+    service.add_trusted(parser)
     parser.add_argument("--handlers", action="append", default=[], help="a file or folder of handlers")
     parser.add_argument("--installed", action="store_true", help="also the handlers of installed packages")
     parser.add_argument("--tables-only", action="store_true", help="no functions, whatever files there are")

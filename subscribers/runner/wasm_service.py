@@ -67,7 +67,9 @@ class WasmService:
         self._runtime_dir: str | None = options.runtime_dir
         self._subscriptions = Subscriptions()
         self._deadlines = Deadlines()
-        self._plugins = WorkspacePlugins(options.workspace, self._tell, self._failed)
+        self._plugins = WorkspacePlugins(
+            options.workspace, self._tell, self._failed, service.gate_of(options)
+        )
         loader = Loader(
             self._plugins,
             Policy(options.allow, options.memory_mb, options.kv_storage_mb),
@@ -208,6 +210,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
     parser = service.parser("wasm_service")
     parser.add_argument("--workspace", required=True)
+    service.add_trusted(parser)
     parser.add_argument("--queue", type=int, default=QUEUE, help="events that may wait for one plugin")
     service.add_drain(parser)
     parser.add_argument("--memory-mb", type=int, default=MEMORY_MB, help="most that a manifest may ask for")

@@ -11,7 +11,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from broker.protocol.errors import shown
 
@@ -20,9 +20,12 @@ from ..dialects.prx_plugin_rules import FILE_NAME, MAX_PLUGINS
 from ..hooks.diagnostics import Diagnostic
 from . import plugins
 from .discover import Signature, signature
-from .hook_source import Absent, Content, Unreadable
+from .hook_source import Content, Reading, Unreadable
 from .plugins_state import Plugin, PluginState, advance, unusable
 from .watch import LOOK_S, Rest
+
+if TYPE_CHECKING:
+    from .trust_gate import TrustGate
 
 _STOP_S: Final = 5.0
 
@@ -40,12 +43,18 @@ class WorkspacePlugins:
 
     ``on_update`` is called with the new set whenever there is something new to say, in the thread that found
     it: the caller's in :meth:`load`, the watcher's after :meth:`start`. ``on_error`` gets what it raises in
-    the watcher's thread.
+    the watcher's thread. ``gate`` is asked about every file that is read, where the workspace is trusted as
+    it was recorded.
     """
 
     def __init__(
-        self, workspace: str, on_update: Callable[[PluginSet], None], on_error: Callable[[Exception], None]
+        self,
+        workspace: str,
+        on_update: Callable[[PluginSet], None],
+        on_error: Callable[[Exception], None],
+        gate: TrustGate | None = None,
     ) -> None:
+        self._gate = gate
         self.workspace = os.path.abspath(workspace)
         self.folder = plugins.folder_of(workspace)
         self.current = PluginSet()
@@ -81,9 +90,12 @@ class WorkspacePlugins:
                 self._on_update(self.current)
             return self.current
 
-    def read_component(self, plugin: Plugin) -> Content | Absent | Unreadable:
+    def read_component(self, plugin: Plugin) -> Reading:
         """The bytes of a plugin's component, now."""
-        return plugins.read_component(self.workspace, plugin.folder, plugin.manifest.wasm)
+        path = os.path.join(self.folder, plugin.folder, plugin.manifest.wasm)
+        return self._allowed(
+            path, plugins.read_component(self.workspace, plugin.folder, plugin.manifest.wasm)
+        )
 
     def start(self) -> None:
         """Follow the folder from now on; what changed since construction is noticed too."""
@@ -105,7 +117,7 @@ class WorkspacePlugins:
             return unusable(state, Unreadable("unreadable", f"reading it failed: {shown(error)}", None))
 
     def _follow(self, name: str, state: PluginState, path: str) -> PluginState:
-        reading = plugins.read_manifest(self.workspace, name)
+        reading = self._allowed(path, plugins.read_manifest(self.workspace, name))
         if not isinstance(reading, Content):
             return unusable(state, reading)
         component = None if state.wasm is None else self._look_at(name, state.wasm)
@@ -115,6 +127,13 @@ class WorkspacePlugins:
         wasm = state.wasm if parsed.manifest is None else parsed.manifest.wasm
         component = None if wasm is None else self._look_at(name, wasm)
         return advance(state, reading.digest, parsed, component)
+
+    def _allowed(self, path: str, reading: Reading) -> Reading:
+        """What was read of a file, unless that is not what was trusted."""
+        if self._gate is None or not isinstance(reading, Content):
+            return reading
+        why = self._gate.of_content(path, reading.digest)
+        return reading if why is None else Unreadable("trust_changed", why, None)
 
     def _look_at(self, name: str, wasm: str) -> Signature | Unreadable:
         return plugins.component_signature(self.workspace, name, wasm)

@@ -22,6 +22,7 @@ SEVERITIES: Final[dict[str, Severity]] = {
     "not_executable": "warning",
     "missing_cwd": "warning",
     "cwd_escapes": "error",
+    "trust_changed": "error",
 }
 """Every reason why a hook cannot run here. A warning may be over when its event comes."""
 

@@ -18,15 +18,15 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from ..config import files as configuration
 from ..config.layers import Configured
 from ..dialects import prx_plugin, prx_plugin_rules, prx_rules
 from ..dialects.codex_profiles import BITFUN, CODEX
-from ..hooks.explanation import Handler
 from ..hooks.trust_record import FILES, PATH_LENGTH, Role
 from ..hooks.trust_words import file_words
 from . import handlers, plugins
@@ -98,7 +98,31 @@ class Listing(NamedTuple):
 
 def look(workspace: str, environ: Mapping[str, str]) -> Listing:
     """Look at everything now. ``workspace`` is absolute. Raises nothing: what cannot be had is a fault."""
-    return _Look(os.path.realpath(workspace), environ).listing()
+    return _Look(os.path.realpath(workspace), environ).everything()
+
+
+def look_at(workspace: str, paths: Iterable[str]) -> Listing:
+    """Look at these files alone, by absolute paths below the real path of ``workspace``."""
+    return _Look(os.path.realpath(workspace), {}).only(paths, "command")
+
+
+def look_at_loaded(workspace: str) -> Listing:
+    """Look alone at what is loaded before any event comes: handlers in Python, and the configuration."""
+    looking = _Look(os.path.realpath(workspace), {})
+    return looking.only((*looking.handlers(), os.path.join(looking.workspace, CONFIG_FILE)), "handlers")
+
+
+def named_files(workspace: str, command: str | None, args: Sequence[str], cwd: str | None) -> Iterator[str]:
+    """The files of a workspace that a command names, by their absolute paths.
+
+    ``workspace`` is its real path. Relative names are tried in it and in ``cwd``, the folder of the run.
+    """
+    below = workspace.rstrip("/") + "/"
+    for word in file_words(command, args):
+        for folder in dict.fromkeys((workspace, cwd or workspace)):
+            path = os.path.normpath(os.path.join(folder, word))
+            if path.startswith(below) and _is_file(path):
+                yield path
 
 
 class _Look:
@@ -106,19 +130,34 @@ class _Look:
         self.workspace = workspace
         self.environ = environ
         self.looks: dict[str, Signature] = {}
-        config = self._at(CONFIG_FILE)
-        self.looks[config] = signature(config)
-        can_be_had = not isinstance(read(config, configuration.FILE_BYTES), Unreadable)
-        self.configured: Configured = configuration.load(environ, {}, workspace if can_be_had else None)
         self.found: dict[str, TrustedFile] = {}
         self.faults: dict[str, Fault] = {}
         self.bytes = 0
 
-    def listing(self) -> Listing:
+    @cached_property
+    def configured(self) -> Configured:
+        """The configuration of the workspace, unless reading it could block."""
+        config = self._at(CONFIG_FILE)
+        self.looks[config] = signature(config)
+        can_be_had = not isinstance(read(config, configuration.FILE_BYTES), Unreadable)
+        return configuration.load(self.environ, {}, self.workspace if can_be_had else None)
+
+    def everything(self) -> Listing:
+        """All that belongs to the list."""
         for role, path in self._places():
             self._take(path, role)
         for path in self._named():
             self._take(path, "command")
+        return self.listing()
+
+    def only(self, paths: Iterable[str], role: Role) -> Listing:
+        """These files alone."""
+        for path in paths:
+            self._take(path, role)
+        return self.listing()
+
+    def listing(self) -> Listing:
+        """What was taken."""
         files = tuple(self.found[path] for path in sorted(self.found))
         return Listing(self.workspace, files, tuple(self.faults.values()), self.looks)
 
@@ -131,8 +170,12 @@ class _Look:
         for file in self.configured.hook_files:
             if file.is_workspace:
                 yield "hooks", file.path
-        yield from (("handlers", path) for path in self._below(self._at(handlers.FOLDER)))
+        yield from (("handlers", path) for path in self.handlers())
         yield from (("plugin", path) for path in self._plugins())
+
+    def handlers(self) -> Iterator[str]:
+        """Every file of handlers."""
+        return self._below(self._at(handlers.FOLDER))
 
     def _at(self, name: str) -> str:
         return os.path.join(self.workspace, name)
@@ -188,25 +231,10 @@ class _Look:
             for file in inspect([place], dialect, world):
                 if not os.path.relpath(file.path, self.workspace).startswith(AGENTS_OWN):
                     for handler in file.explained.handlers:
-                        yield from self._of(handler)
-
-    def _of(self, handler: Handler) -> Iterator[str]:
-        folders = dict.fromkeys((self.workspace, handler.cwd or self.workspace))
-        for word in file_words(handler.command, handler.args):
-            for folder in folders:
-                path = os.path.normpath(os.path.join(folder, word))
-                if self._is_below(path) and self._is_file(path):
-                    yield path
+                        yield from named_files(self.workspace, handler.command, handler.args, handler.cwd)
 
     def _is_below(self, path: str) -> bool:
         return path.startswith(self.workspace.rstrip("/") + "/")
-
-    @staticmethod
-    def _is_file(path: str) -> bool:
-        try:
-            return stat.S_ISREG(os.stat(path).st_mode)
-        except (OSError, ValueError):  # ValueError: a name that no file can have
-            return False
 
     def _take(self, path: str, role: Role) -> None:
         """Read a file, unless it is known or is not there; what is wrong becomes a fault."""
@@ -265,6 +293,13 @@ def _digest(chunks: Iterable[bytes]) -> tuple[str, int]:
         if size > FILE_BYTES:
             break
     return total.hexdigest(), size
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):  # ValueError: a name that no file can have
+        return False
 
 
 def _is_text(name: str) -> bool:

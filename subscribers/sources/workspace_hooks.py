@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..dialects.base import Dialect
 from ..hooks.plan import EMPTY, Plan
@@ -18,6 +19,9 @@ from . import discover, resolve
 from .hook_source import SourceState, advance
 from .watch import FileWatcher
 
+if TYPE_CHECKING:
+    from .trust_gate import TrustGate
+
 
 class WorkspaceHooks:
     """Loads a workspace's hook file and follows it.
@@ -25,7 +29,8 @@ class WorkspaceHooks:
     ``on_update`` is called with the new state whenever there is something new to say, in the thread that
     found it: the caller's in :meth:`load`, the watcher's after :meth:`start`. ``on_error`` gets what
     ``on_update`` raises in the watcher's thread. A reader takes ``plan`` once per event and keeps it: a later
-    set never changes a plan that is in use.
+    set never changes a plan that is in use. ``gate`` is asked before each run where the workspace is trusted
+    as it was recorded.
     """
 
     def __init__(
@@ -37,7 +42,9 @@ class WorkspaceHooks:
         on_error: Callable[[Exception], None],
         *,
         notify: bool = True,
+        gate: TrustGate | None = None,
     ) -> None:
+        self._gate = gate
         self.workspace = os.path.abspath(workspace)
         self.path = discover.hook_file(workspace, dialect)
         self.plan: Plan = EMPTY
@@ -66,7 +73,11 @@ class WorkspaceHooks:
 
     def resolve(self, spec: HookSpec) -> resolve.Resolved | resolve.Unresolved:
         """Where a spec's program and folder are at this moment; asked once for each run."""
-        return resolve.resolve(spec, self.workspace, self._prxbus_folder)
+        found = resolve.resolve(spec, self.workspace, self._prxbus_folder)
+        if self._gate is None or isinstance(found, resolve.Unresolved):
+            return found
+        why = self._gate.of_command(spec.command, spec.args, found.cwd)
+        return found if why is None else resolve.Unresolved("trust_changed", "command", why, None)
 
     def start(self) -> None:
         """Follow the file from now on; what changed since construction is noticed too."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def test_a_workspace_is_shown_then_recorded_then_removed(workspace: Path, typed:
     (workspace / ".prxbus" / "config.toml").unlink()
     assert "no longer there            .prxbus/config.toml" in typed("trust")
     assert typed("trust", "--remove").endswith("is no longer trusted\n")
-    assert "was not trusted" in typed("trust", "--remove", str(workspace), status=8)
+    assert "was not trusted" in typed("trust", "--remove", str(workspace), status=1)
 
 
 def test_as_json_it_has_all_of_the_digests(workspace: Path, typed: Type) -> None:
@@ -89,14 +90,14 @@ def test_as_json_it_has_all_of_the_digests(workspace: Path, typed: Type) -> None
     (listed,) = as_json(typed("trust", "--list", "--json"))["workspaces"]
     assert (listed["state"], listed["reasons"], listed["files"]) == ("changed", ["a.sh"], 2)
     assert as_json(typed("trust", "--remove", "--json"))["removed"] is True
-    assert as_json(typed("trust", "--remove", "--json", status=8))["removed"] is False
+    assert as_json(typed("trust", "--remove", "--json", status=1))["removed"] is False
 
 
 def test_what_cannot_be_trusted_is_not_recorded(workspace: Path, typed: Type, tmp_path: Path) -> None:
     """A file that leads outside is refused with its target; an empty folder has nothing to trust."""
     (tmp_path / "else.json").write_text("{}")
     (workspace / "hooks.json").unlink()
-    assert "holds nothing that would run" in typed("trust", status=8)
+    assert "holds nothing that would run" in typed("trust", status=1)
     (workspace / "hooks.json").symlink_to(tmp_path / "else.json")
     told = typed("trust", status=4)
     assert "nothing was recorded: " in told
@@ -105,9 +106,13 @@ def test_what_cannot_be_trusted_is_not_recorded(workspace: Path, typed: Type, tm
     assert typed("trust", "--list").startswith("no workspace")
 
 
-def test_wrong_usage_is_told(workspace: Path, typed: Type) -> None:
-    """A folder that is none, and a folder for the whole list."""
+def test_wrong_usage_is_told(workspace: Path, typed: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is none, one with a name that cannot be written down, and one for the whole list."""
     assert "is not a directory" in typed("trust", "nowhere", status=2)
+    odd = workspace / os.fsdecode(b"\xff")
+    odd.mkdir()
+    monkeypatch.chdir(odd)
+    assert "not UTF-8" in typed("trust", status=2)
     assert "leave out DIR" in typed("trust", "--list", str(workspace), status=2)
 
 

@@ -99,9 +99,10 @@ def test_what_is_no_record_is_refused(document: object) -> None:
 
 
 def test_text_that_is_no_json_is_refused() -> None:
-    """Half a record is none."""
-    with pytest.raises(NotARecord, match="JSON"):
-        decode(b'{"version":')
+    """Half a record is none, nor is one that is nested without end."""
+    for text in (b'{"version":', b"\xff", b"[" * 100_000):
+        with pytest.raises(NotARecord, match="JSON"):
+            decode(text)
 
 
 def test_a_record_has_a_largest_size() -> None:
