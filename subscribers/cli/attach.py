@@ -216,7 +216,8 @@ def _wanted(
     if place.agent != "claude-code":
         raise UsageError("--http: Codex has no HTTP hooks, and refuses a file that holds one")
     from ..config import files
-    from ..http.token_file import HOOK_VARIABLE, find_hook_token
+    from ..hooks.withheld import HOOK_TOKEN
+    from ..http.token_file import find_hook_token
     from ..sources.attach_files import state_directory
 
     settings = files.load(os.environ, {}, None).settings
@@ -229,7 +230,7 @@ def _wanted(
     token, path = find_hook_token(state_directory(), os.environ)
     if options.token_variable:
         where = path or "the environment of 'prxbus up'"
-        return wanted, [f"start Claude Code with {HOOK_VARIABLE} set to the token in {where}"]
+        return wanted, [f"start Claude Code with {HOOK_TOKEN} set to the token in {where}"]
     _refuse_committed(place.path)
     return wanted._replace(authorization=f"Bearer {token}"), ()
 

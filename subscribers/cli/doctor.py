@@ -177,8 +177,8 @@ def _tries(
     directory: str, expected: Expected, attached: Iterable[tuple[Place, Diagnosis]]
 ) -> Iterator[Finding]:
     """Fire a test event over each way that stands in the settings; without any, the way that would."""
+    from ..hooks.withheld import HOOK_TOKEN
     from ..runner.agent_probe import HttpSender, send_command
-    from ..sources.attach_plan import TOKEN_VARIABLE
 
     commands: dict[str, str] = {}
     urls: dict[tuple[str, str], str] = {}
@@ -188,7 +188,7 @@ def _tries(
                 commands.setdefault(str(handler["command"]), f"{place.agent}'s command for {event}")
             else:
                 sent = str((handler.get("headers") or {}).get("Authorization"))
-                sent = sent.replace(f"${TOKEN_VARIABLE}", expected.token or "")
+                sent = sent.replace(f"${HOOK_TOKEN}", expected.token or "")
                 urls.setdefault((str(handler["url"]), sent), f"{place.agent}'s HTTP hook for {event}")
     if not commands and not urls:
         arguments = ("-I", "-S", SHIM, "claude", expected.socket, f"{SECONDS:g}", "closed")

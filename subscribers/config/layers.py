@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from ..hooks.diagnostics import Diagnostic
+from ..hooks.withheld import WITHHELD
 from . import hook_files, transforms
 from .hook_files import HookFile
 from .schema import SECTIONS, Settings, choices, keys, reach
@@ -30,9 +31,8 @@ NOT_SETTINGS: Final = frozenset(
         "PRXBUS_CAUSE",
         "PRXBUS_PAGES",
         "PRXBUS_SCHEMAS",
-        "PRXBUS_API_TOKEN",
-        "PRXBUS_HOOK_TOKEN",
         "PRXBUS_CONFIG_DIR",
+        *WITHHELD,
     }
 )
 """Variables of this prefix with a meaning of their own."""

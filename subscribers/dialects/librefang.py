@@ -15,9 +15,10 @@ from broker.protocol.projections import native_event
 
 from ..hooks.invocation import Invocation
 from ..hooks.spec import HookSpec
+from ..hooks.withheld import without_secrets
 from .base import EventView, Place
 from .librefang_file import parse
-from .librefang_rules import FILE_NAME, MAX_DATA_BYTES, MAX_FILE_BYTES, NAME, WITHHELD
+from .librefang_rules import FILE_NAME, MAX_DATA_BYTES, MAX_FILE_BYTES, NAME
 
 __all__ = ["FILE_NAME", "MAX_FILE_BYTES", "NAME", "envelope", "needs_file", "parse", "render"]
 
@@ -43,7 +44,7 @@ def render(spec: HookSpec, view: EventView, where: Place, body: bytes | None = N
     """
     if body is None:
         body = envelope(view)
-    env = {name: value for name, value in where.environ.items() if name not in (*WITHHELD, _DATA, _FILE)}
+    env = {k: v for k, v in without_secrets(where.environ).items() if k not in (_DATA, _FILE)}
     env["HOOK_EVENT"] = native_event(NAME, view.event)
     if needs_file(body):
         env[_FILE] = where.payload_file

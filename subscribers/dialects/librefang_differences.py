@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from broker.protocol.catalogue_derivations import PREVIEW_CODE_POINTS
 
 from ..hooks.invocation import OUTPUT_LIMIT
+from ..hooks.withheld import WITHHELD
 from . import librefang_rules as rules
 
 
@@ -169,7 +170,7 @@ DIFFERENCES: Final = (
         "environment",
         "no secrets are put into it",
         "the daemon's, whole",
-        f"that of `prxbus up` without {', '.join(f'`{name}`' for name in rules.WITHHELD)}",
+        f"that of `prxbus up` without {', '.join(f'`{name}`' for name in WITHHELD)}",
     ),
 )
 """Every difference that is known, in the order of their discovery."""

@@ -77,9 +77,6 @@ HOOK_VARIABLES: Final = {
 }
 """Every variable that a hook gets besides the environment of ``prxbus up``."""
 
-WITHHELD: Final = ("PRXBUS_API_TOKEN",)
-"""What a hook does not inherit."""
-
 
 @dataclass(frozen=True, slots=True)
 class Key:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-VARIABLE: Final = "PRXBUS_API_TOKEN"
+from ..hooks.withheld import API_TOKEN, HOOK_TOKEN
+
 FILE_NAME: Final = "http-token"
 """The token's file in the runtime directory."""
 
@@ -24,7 +25,6 @@ class TokenRefused(Exception):
     """What should hold the token cannot be used; the text says why and what to do."""
 
 
-HOOK_VARIABLE: Final = "PRXBUS_HOOK_TOKEN"
 HOOK_FILE_NAME: Final = "hook-token"
 """The file of the token that agents' HTTP hooks carry. It outlives a bus: it stands in agents' settings."""
 
@@ -38,11 +38,11 @@ def find_hook_token(directory: str, environ: Mapping[str, str]) -> tuple[str, st
         os.makedirs(directory, 0o700, exist_ok=True)
     except OSError as error:
         raise TokenRefused(f"the directory {directory!r} cannot be made: {error.strerror}") from None
-    return find_token(directory, environ, HOOK_FILE_NAME, HOOK_VARIABLE)
+    return find_token(directory, environ, HOOK_FILE_NAME, HOOK_TOKEN)
 
 
 def find_token(
-    directory: str, environ: Mapping[str, str], name: str = FILE_NAME, variable: str = VARIABLE
+    directory: str, environ: Mapping[str, str], name: str = FILE_NAME, variable: str = API_TOKEN
 ) -> tuple[str, str | None]:
     """The token, and the path of its file; None for the path when the environment gives the token.
 

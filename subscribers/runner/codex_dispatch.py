@@ -209,6 +209,7 @@ class CodexDispatcher:
             runtime_dir=self._runtime_dir,
             event_id=event.id,
             depth=event.depth,
+            is_agents=own is not None,
         )
 
     def _remote(self, selection: Selection) -> Sequence[Answer]:

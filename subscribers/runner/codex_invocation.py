@@ -20,12 +20,12 @@ from ..dialects.codex_profiles import Profile
 from ..dialects.codex_spec import CodexHandler
 from ..hooks.diagnostics import quote
 from ..hooks.invocation import Invocation
+from ..hooks.withheld import WITHHELD
 from ..sources.codex_layers import is_within
 
 OUTPUT_BYTES: Final = 1_048_576
 """Bytes that are kept of each output of a handler; of more, head and tail."""
 
-TOKEN_VARIABLE: Final = "PRXBUS_API_TOKEN"
 ENV_FILE_VARIABLE: Final = "CLAUDE_ENV_FILE"
 RUN_VARIABLE: Final = "PRXBUS_RUN"
 """Has another value in each run, so that what a run leaves behind is known by it."""
@@ -43,8 +43,8 @@ class NotRunnable(Exception):
 class Scene:
     """What all handlers of one event have in common.
 
-    ``environ`` is the environment that they inherit. ``cwd`` is the folder of the session, ``workspace`` the
-    one that was named. ``event_id`` and ``depth`` are the event's.
+    ``environ`` is the environment that they inherit: what the agent sent, if it ``is_agents``. ``cwd`` is the
+    folder of the session, ``workspace`` the one that was named. ``event_id`` and ``depth`` are the event's.
     """
 
     environ: Mapping[str, str]
@@ -53,6 +53,7 @@ class Scene:
     runtime_dir: str
     event_id: str
     depth: int
+    is_agents: bool = False
 
 
 def folder_of(cwd: object, workspace: str | None, environ: Mapping[str, str]) -> str:
@@ -71,9 +72,13 @@ def project_of(scene: Scene) -> str:
 
 
 def environment_of(scene: Scene, event: str, profile: Profile) -> dict[str, str]:
-    """What a handler finds in its environment; never the token of our HTTP API."""
-    scrubbed = {TOKEN_VARIABLE, DEPTH_VARIABLE, CAUSE_VARIABLE, *(name.upper() for name in profile.scrubbed)}
-    if event not in profile.env_file_events:
+    """What a handler finds in its environment; never a token of ours.
+
+    An agent that sent its own names the file for further variables exactly where it reads one; a file that
+    this process has inherited is no session's.
+    """
+    scrubbed = {*WITHHELD, DEPTH_VARIABLE, CAUSE_VARIABLE, *(name.upper() for name in profile.scrubbed)}
+    if not scene.is_agents and event not in profile.env_file_events:
         scrubbed.add(ENV_FILE_VARIABLE)
     env = {name: value for name, value in scene.environ.items() if name.upper() not in scrubbed}
     if profile.project_variable is not None:
@@ -88,7 +93,8 @@ def environment_of(scene: Scene, event: str, profile: Profile) -> dict[str, str]
 def argv_of(handler: CodexHandler, profile: Profile, env: Mapping[str, str], cwd: str) -> tuple[str, ...]:
     """The program and its arguments. Raises :class:`NotRunnable`.
 
-    A session's own shell has logged in before: an environment that names it is that of a session.
+    A session's own shell has logged in before: an environment that names one is that of a session. Where that
+    is not there, another shell reads the command, as the profile says.
     """
     path = env.get("PATH", os.defpath)
     if handler.args is not None:
@@ -98,13 +104,19 @@ def argv_of(handler: CodexHandler, profile: Profile, env: Mapping[str, str], cwd
         if program is None:
             raise NotRunnable("its shell is powershell, which is not installed here")
         return (program, "-NoProfile", "-NonInteractive", "-Command", handler.command)
-    wanted, flags = (handler.shell, "-c") if handler.shell is not None else profile.shell
+    wanted, flag = (handler.shell, "-c") if handler.shell is not None else profile.shell
+    shell = _shell(wanted, env.get("SHELL", ""), path)
+    if shell is None:
+        wanted, flag = profile.other_shell
+        shell = _shell(wanted, "", path) or SHELL
+    return (shell, flag, handler.command)
+
+
+def _shell(wanted: str, own: str, path: str) -> str | None:
+    """A shell's program; ``own`` is the session's, empty where it is not known. None: it is not there."""
     if wanted == SESSION_SHELL:
-        own = env.get("SHELL", "")
-        is_known = os.path.isabs(own) and os.access(own, os.X_OK)
-        return (own, "-c", handler.command) if is_known else (SHELL, flags, handler.command)
-    shell = SHELL if wanted == "sh" else shutil.which(wanted, path=path) or SHELL
-    return (shell, flags, handler.command)
+        return own if os.path.isabs(own) and os.access(own, os.X_OK) else None
+    return SHELL if wanted == "sh" else shutil.which(wanted, path=path)
 
 
 def _program(name: str, path: str, cwd: str) -> str:

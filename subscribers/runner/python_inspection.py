@@ -21,6 +21,7 @@ from ..dialects.python_explanation import Function
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.invocation import Invocation
 from ..hooks.outcome import Outcome, Status
+from ..hooks.withheld import without_secrets
 from ..runtimes.child import run
 from ..runtimes.reaper import Reaper
 
@@ -31,8 +32,6 @@ ANSWER_BYTES: Final = 67_108_864
 """Most that the process may tell."""
 
 STDERR_CHARACTERS: Final = 500
-
-_WITHHELD: Final = ("PRXBUS_API_TOKEN",)
 
 
 class Lost(NamedTuple):
@@ -61,7 +60,7 @@ class Prober:
     """Starts the processes; a context, at whose end none of them is left."""
 
     def __init__(self, environ: Mapping[str, str], load_s: float = LOAD_SECONDS) -> None:
-        self._environ = {name: value for name, value in environ.items() if name not in _WITHHELD}
+        self._environ = without_secrets(environ)
         self._load_s = load_s
         self._reaper = Reaper(adopts=False)
 

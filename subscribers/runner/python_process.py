@@ -15,15 +15,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from ..hooks.withheld import without_secrets
 from ..runtimes.python_board import Board, Underway, create
 from ..sources.handlers import HandlerUnit
 from .python_channel import Channel
 
 FROZEN_S: Final = 0.5
 """Seconds after a call's deadline at which its process, which has said nothing of it, counts as frozen."""
-
-_WITHHELD: Final = ("PRXBUS_API_TOKEN",)
-"""Variables that handlers do not get."""
 
 
 class WorkerProcess:
@@ -51,7 +49,7 @@ class WorkerProcess:
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env={name: value for name, value in os.environ.items() if name not in _WITHHELD},
+                env=without_secrets(os.environ),
                 pass_fds=(theirs.fileno(), memory),
                 cwd=cwd,
             )

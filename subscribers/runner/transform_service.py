@@ -34,6 +34,7 @@ from ..config.transforms import Transform
 from ..dialects import transform_command
 from ..hooks.invocation import Invocation
 from ..hooks.transform_chain import Handler
+from ..hooks.withheld import without_secrets
 from ..runtimes.budget import PER_HOOK, QUEUE, TOTAL
 from ..runtimes.orphans import become_subreaper
 from ..runtimes.pool import RunPool
@@ -57,8 +58,8 @@ HOLD_SECONDS: Final = 1.0
 
 ERROR_CHARACTERS: Final = 300
 
-_WITHHELD: Final = frozenset({"PRXBUS_API_TOKEN", DEPTH_VARIABLE, CAUSE_VARIABLE})
-"""What handlers of a file do not find in their environment."""
+_WITHHELD: Final = frozenset({DEPTH_VARIABLE, CAUSE_VARIABLE})
+"""What handlers of a file do not find in their environment, besides our secrets."""
 
 log = get_logger("subscribers.transform")
 
@@ -168,7 +169,7 @@ class TransformService:
         source = ("--file", unit.path) if unit.entry_point is None else ("--entry-point", unit.entry_point)
         argv: tuple[str, ...] = (sys.executable, "-P", "-m", "subscribers.runner.transform_worker", *source)
         argv += ("--runtime-dir", self._publisher.runtime_dir, "--log-level", self._options.log_level)
-        env = {name: value for name, value in os.environ.items() if name not in _WITHHELD}
+        env = {k: v for k, v in without_secrets(os.environ).items() if k not in _WITHHELD}
         cwd = self._workspace or self._nowhere.name
         release = None
         if self._sandbox is not None:

@@ -27,11 +27,10 @@ from ..dialects.json_edit import (
     spliced,
     style_of,
 )
+from ..hooks.withheld import HOOK_TOKEN
 
 SHIM_NAME: Final = "prxbus_hook.py"
 """Name of the hook command's file: a command that has it among its words is ours."""
-
-TOKEN_VARIABLE: Final = "PRXBUS_HOOK_TOKEN"
 
 WORDS: Final = 8
 """Words of a hook command: interpreter, its two options, file, dialect, socket, seconds, policy."""
@@ -67,7 +66,7 @@ class Wanted(NamedTuple):
     socket: str
     events: tuple[str, ...]
     url: str | None = None
-    authorization: str = f"Bearer ${TOKEN_VARIABLE}"
+    authorization: str = f"Bearer ${HOOK_TOKEN}"
     closed: bool = False
 
 
@@ -137,8 +136,8 @@ def entry_for(wanted: Wanted, profile: Profile, event: str) -> dict[str, Any]:
         "headers": {"Authorization": wanted.authorization},
         "timeout": shown,
     }
-    if f"${TOKEN_VARIABLE}" in wanted.authorization:
-        entry["allowedEnvVars"] = [TOKEN_VARIABLE]
+    if f"${HOOK_TOKEN}" in wanted.authorization:
+        entry["allowedEnvVars"] = [HOOK_TOKEN]
     if closed and event not in profile.on_failure_ignored:
         entry["onFailure"] = "block"
     return entry
@@ -305,8 +304,8 @@ def _allowing(text: bytes, wanted: Wanted) -> bytes:
     """Add our address, and our variable, to lists of what is allowed; a list that is not there allows all."""
     settings = read(text)
     needed = [("allowedHttpHookUrls", f"{wanted.url}*")]
-    if f"${TOKEN_VARIABLE}" in wanted.authorization:
-        needed.append(("httpHookAllowedEnvVars", TOKEN_VARIABLE))
+    if f"${HOOK_TOKEN}" in wanted.authorization:
+        needed.append(("httpHookAllowedEnvVars", HOOK_TOKEN))
     for name, value in needed:
         allowed = settings.get(name)
         if isinstance(allowed, list) and value not in allowed:
@@ -320,7 +319,7 @@ def _is_address(pattern: str) -> bool:
 
 
 def _is_variable(value: str) -> bool:
-    return value == TOKEN_VARIABLE
+    return value == HOOK_TOKEN
 
 
 def _member(node: Node, name: str) -> Node:

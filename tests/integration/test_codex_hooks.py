@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from broker.client import Decision, Publisher
 from broker.testing import running_broker
+from subscribers.hooks.withheld import WITHHELD
 from subscribers.sources.attach_context import save
 from subscribers.sources.import_actions import Importer
 from subscribers.sources.import_places import ImportPlaces
@@ -116,7 +117,7 @@ def service(scene: Scene, *options: str) -> Iterator[Runner]:
         "XDG_CONFIG_HOME": "",
         "XDG_DATA_HOME": "",
         "SHELL": "/bin/sh",
-        "PRXBUS_API_TOKEN": "secret",
+        **dict.fromkeys(WITHHELD, "secret"),
     }
     options = ("--runtime-dir", scene.bus, "--workspace", str(scene.workspace), *options)
     log = scene.root / "codex.log"
@@ -170,14 +171,16 @@ def _did(made: Scene, name: str) -> tuple[str | None, str, str | None]:
 
 
 def _finds_its_agents_environment_and_folder(made: Scene) -> None:
-    context = save(made.bus, {"PATH": "/usr/bin:/bin", "AGENT": "yes", "PRXBUS_API_TOKEN": "theirs"})
+    sent = {"PATH": "/usr/bin:/bin", "AGENT": "yes", "CLAUDE_ENV_FILE": "/e"}
+    context = save(made.bus, sent | dict.fromkeys(WITHHELD, "theirs"))
     own = made.ask("show").reason or ""
     theirs = made.ask("show", agent_context=context).reason or ""
     assert "AGENT=yes" not in own
     assert "AGENT=yes" in theirs
+    assert ("CLAUDE_ENV_FILE=/e" in own, "CLAUDE_ENV_FILE=/e" in theirs) == (False, True)
     for text in (own, theirs):
         names = {line.partition("=")[0] for line in text.splitlines()}
-        assert "PRXBUS_API_TOKEN" not in names
+        assert not names & {*WITHHELD}
         assert {"PRXBUS_DEPTH", "PRXBUS_CAUSE", "PRXBUS_RUNTIME_DIR"} <= names
         assert f"PWD={made.workspace}" in text.splitlines()
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from subscribers.dialects import librefang_rules as rules
+from subscribers.hooks.withheld import WITHHELD
 from tests.integration.command import COMMAND
 from tests.integration.librefang_scene import RECORD, Home, serve
 from tests.integration.shell_scene import Scene, hooks, scene, sh
@@ -131,7 +132,8 @@ def test_the_daemons_environment_is_inherited_without_the_token(at: Scene, home:
     """A variable of the shell reaches the hook, the API's token does not; the folder is the hook's own."""
     script = "env > env.new; pwd >> env.new; cat >> env.new; mv env.new environment"
     folder = home.hook("h", "[agent:end]", script)
-    given = {"SLACK_WEBHOOK_URL": "http://127.0.0.1:1/x", "PRXBUS_API_TOKEN": "t" * 40, "ODD": "\udcff"}
+    given = {"SLACK_WEBHOOK_URL": "http://127.0.0.1:1/x", "ODD": "\udcff"}
+    given |= dict.fromkeys(WITHHELD, "t" * 40)
     with serve(at.bus, home, **given):
         at.agent.publish("prx.lifecycle.agent_end", {}, session_id="s1")
         lines = (folder / "environment").read_bytes().splitlines() if at.monitor.runs(1) else []
@@ -140,7 +142,10 @@ def test_the_daemons_environment_is_inherited_without_the_token(at: Scene, home:
     assert b"HOOK_EVENT=agent:end" in lines
     assert f"PRXBUS_RUNTIME_DIR={at.bus}".encode() in lines
     assert b"PRXBUS_DEPTH=1" in lines
-    assert not any(line.startswith((b"PRXBUS_API_TOKEN", b"HOOK_EVENT_DATA_FILE")) for line in lines)
+    assert not any(
+        line.startswith((b"PRXBUS_API_TOKEN", b"PRXBUS_HOOK_TOKEN", b"HOOK_EVENT_DATA_FILE"))
+        for line in lines
+    )
     assert lines[-1] == str(folder).encode()  # and nothing came from the standard input
 
 

@@ -28,6 +28,7 @@ WHERE = Place(
         "PATH": "/bin",
         "SLACK_WEBHOOK_URL": "u",
         "PRXBUS_API_TOKEN": "t",
+        "PRXBUS_HOOK_TOKEN": "t",
         "HOOK_EVENT_DATA_FILE": "old",
     },
 )

@@ -12,6 +12,7 @@ from subscribers.dialects import librefang
 from subscribers.dialects import librefang_rules as rules
 from subscribers.dialects.base import EventView, Place
 from subscribers.dialects.librefang_differences import DIFFERENCES
+from subscribers.hooks.withheld import WITHHELD
 
 HERE = {difference.number: difference.here for difference in DIFFERENCES}
 GOOD = "name: n\nevents: [agent:end]\ncommand: x\n"
@@ -79,7 +80,7 @@ def test_output_and_input_are_bounded_as_it_says() -> None:
 
 def test_what_is_withheld_is_what_it_says() -> None:
     """Of an environment nothing else is missing."""
-    environ = {"A": "1", "HOME": "/u", **dict.fromkeys(rules.WITHHELD, "secret")}
+    environ = {"A": "1", "HOME": "/u", **dict.fromkeys(WITHHELD, "secret")}
     run = librefang.render(SPEC, VIEW, replace(WHERE, environ=environ))
     missing = environ.keys() - run.env.keys()
     assert {"prxbus up", *missing} == set(in_code(HERE["L22"]))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from subscribers.http.token_file import FILE_NAME, VARIABLE, TokenRefused, find_hook_token, find_token
+from subscribers.hooks.withheld import API_TOKEN
+from subscribers.http.token_file import FILE_NAME, TokenRefused, find_hook_token, find_token
 
 
 def test_the_first_start_makes_a_private_file(tmp_path: Path) -> None:
@@ -38,12 +39,12 @@ def test_starts_at_one_time_agree(tmp_path: Path) -> None:
 
 def test_the_variable_stands_above_the_file(tmp_path: Path) -> None:
     """No file is made then; an empty variable counts as unset."""
-    assert find_token(str(tmp_path), {VARIABLE: "my-own-token-0123456789"}) == (
+    assert find_token(str(tmp_path), {API_TOKEN: "my-own-token-0123456789"}) == (
         "my-own-token-0123456789",
         None,
     )
     assert os.listdir(tmp_path) == []
-    assert find_token(str(tmp_path), {VARIABLE: ""})[1] is not None
+    assert find_token(str(tmp_path), {API_TOKEN: ""})[1] is not None
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_the_variable_stands_above_the_file(tmp_path: Path) -> None:
 def test_what_cannot_be_a_token_is_refused(tmp_path: Path, token: str) -> None:
     """Too short, too long, blanks and other alphabets, from the variable and from the file."""
     with pytest.raises(TokenRefused, match="PRXBUS_API_TOKEN holds no token: it has 16 to 512"):
-        find_token(str(tmp_path), {VARIABLE: token})
+        find_token(str(tmp_path), {API_TOKEN: token})
     file = tmp_path / FILE_NAME
     file.write_text(token)
     file.chmod(0o600)

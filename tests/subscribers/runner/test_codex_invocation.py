@@ -13,6 +13,7 @@ from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
 from subscribers.dialects.codex_file import read_document
 from subscribers.dialects.codex_profiles import PROFILES
 from subscribers.dialects.codex_spec import CodexHandler
+from subscribers.hooks.withheld import WITHHELD
 from subscribers.runner.codex_invocation import (
     OUTPUT_BYTES,
     NotRunnable,
@@ -30,6 +31,7 @@ SCENE = Scene(
         "KEY": "kept",
         "PRXBUS_API_TOKEN": "secret",
         "prxbus_api_token": "secret",
+        "PRXBUS_HOOK_TOKEN": "secret",
         "OPENAI_IDENTITY_TOKEN_FILE": "/t",
         "CLAUDE_ENV_FILE": "/e",
         DEPTH_VARIABLE: "7",
@@ -88,6 +90,14 @@ def test_what_a_profile_adds_and_takes(
     """Codex takes its secrets away; Claude Code names the project, and on some events a file."""
     env = environment_of(SCENE, event, PROFILES[profile])
     assert (missing & env.keys(), present - env.keys()) == (set(), set())
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_file_for_variables_that_an_agent_names_reaches_every_profile(profile: str) -> None:
+    """What the agent sent is passed on, whoever reads it and for whichever event; our tokens are not."""
+    env = environment_of(replace(SCENE, is_agents=True), "Stop", PROFILES[profile])
+    assert env["CLAUDE_ENV_FILE"] == "/e"
+    assert not {name for name in env if name.upper() in WITHHELD}
 
 
 @pytest.mark.parametrize(

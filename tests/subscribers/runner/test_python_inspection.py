@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from subscribers.hooks.withheld import WITHHELD
 from subscribers.runner.fire import event_of
 from subscribers.runner.python_inspection import Probed, Prober
 
@@ -19,7 +20,7 @@ HEAD = "from subscribers.handlers import decide, on, transform\n"
 @pytest.fixture
 def prober() -> Iterator[Prober]:
     """Starts processes, with time enough for a busy machine."""
-    with Prober({**os.environ, "PRXBUS_API_TOKEN": "secret", "MARK": "here"}, load_s=60) as found:
+    with Prober({**os.environ, **dict.fromkeys(WITHHELD, "secret"), "MARK": "here"}, load_s=60) as found:
         yield found
 
 
@@ -80,13 +81,13 @@ def test_a_file_that_does_not_end_loading_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_process_has_no_token_and_starts_where_the_file_lies(prober: Prober, tmp_path: Path) -> None:
-    """The environment is inherited without the API's token."""
+    """The environment is inherited without our tokens."""
     found = probe(
         prober,
         tmp_path,
-        "import os\nprint(os.getcwd(), os.environ['MARK'], 'PRXBUS_API_TOKEN' in os.environ)",
+        f"import os\nprint(os.getcwd(), os.environ['MARK'], {{*{WITHHELD}}} & {{*os.environ}} or 'none')",
     )
-    assert found.stderr == f"{tmp_path} here False\n"
+    assert found.stderr == f"{tmp_path} here none\n"
 
 
 def test_what_is_not_installed_says_so(prober: Prober) -> None:

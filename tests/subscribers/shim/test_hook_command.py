@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from subscribers.hooks.withheld import WITHHELD
 from subscribers.runner.hook_socket_frames import ABSENT, Reply, Request, RequestReader, decode_request
 from subscribers.shim import hook_command
 
@@ -95,7 +96,7 @@ def test_the_payload_goes_there_and_the_answer_comes_back(runtime_dir: Path) -> 
         link.sendall(Reply(2, b'{"a":1}' * 20_000, b"no\xff").encode())
 
     payload = b'{"tool_input":"\xff' + b"x" * 5_000_000
-    secrets = {"PRXBUS_API_TOKEN": "hidden", "PRXBUS_HOOK_TOKEN": "hidden"}
+    secrets = dict.fromkeys(WITHHELD, "hidden")
     with listening(runtime_dir, answer):
         done = hook(runtime_dir, payload, policy="closed", env={**secrets, "CLAUDE_ENV_FILE": "/tmp/env"})
     assert (done.returncode, done.stdout, done.stderr) == (2, b'{"a":1}' * 20_000, b"no\xff")
@@ -106,6 +107,7 @@ def test_the_payload_goes_there_and_the_answer_comes_back(runtime_dir: Path) -> 
     variables = request.environment.split(b"\0")
     assert b"CLAUDE_ENV_FILE=/tmp/env" in variables
     assert b"hidden" not in request.environment
+    assert tuple(name.decode() for name in hook_command.SECRETS) == WITHHELD
 
 
 @pytest.mark.parametrize("heard", [False, True])

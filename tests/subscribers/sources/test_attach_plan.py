@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscribers.dialects.codex_profiles import CLAUDE, CODEX
+from subscribers.hooks.withheld import HOOK_TOKEN
 from subscribers.sources.attach_plan import (
     LEFT_OUT,
     SHIM_NAME,
-    TOKEN_VARIABLE,
     SettingsRefused,
     Wanted,
     all_events,
@@ -104,9 +104,9 @@ def test_http_entries_carry_the_token_and_leave_the_rest_to_the_command() -> Non
     assert entry == {
         "type": "http",
         "url": f"{URL}?timeout=599&closed=1",
-        "headers": {"Authorization": f"Bearer ${TOKEN_VARIABLE}"},
+        "headers": {"Authorization": f"Bearer ${HOOK_TOKEN}"},
         "timeout": 600,
-        "allowedEnvVars": [TOKEN_VARIABLE],
+        "allowedEnvVars": [HOOK_TOKEN],
         "onFailure": "block",
     }
     assert "onFailure" not in ours(plan.text)["Stop"]
@@ -125,7 +125,7 @@ def test_lists_of_what_is_allowed_are_added_to_and_never_made() -> None:
     attached = attach(text, wanted, CLAUDE).text
     settings = orjson.loads(attached)
     assert settings["allowedHttpHookUrls"] == ["https://x/*", f"{URL}*"]
-    assert settings["httpHookAllowedEnvVars"] == [TOKEN_VARIABLE]
+    assert settings["httpHookAllowedEnvVars"] == [HOOK_TOKEN]
     assert attach(attached, wanted, CLAUDE).text == attached
     assert detach(attached).text == text
     assert orjson.loads(attach(b"{}", wanted, CLAUDE).text).keys() == {"hooks"}
