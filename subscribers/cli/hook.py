@@ -60,11 +60,12 @@ def run(options: argparse.Namespace) -> int:
     socket = os.path.join(runtime_directory(options.runtime_dir), SOCKET_NAME)
     arguments = [options.dialect, socket, f"{options.timeout:g}", policy]
     if options.print_command:
-        emit(shlex.join([python(), "-I", "-S", SHIM, *arguments]))
+        command = shlex.join([python(), "-I", "-S", SHIM, *arguments])
+        emit(command if policy == "open" else f"{command} || exit 2")
         return DONE
     from ..shim import hook_command
 
-    return hook_command.main(arguments)
+    return hook_command.guarded(arguments)
 
 
 def python() -> str:

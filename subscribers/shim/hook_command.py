@@ -204,13 +204,14 @@ def write(descriptor: int, content: bytes) -> None:
         pass
 
 
-def run(arguments: list[str]) -> None:
-    """Be the command, without the interpreter's tidying up at its end: a tenth of its life.
-
-    Whatever goes wrong is no answer: an interpreter that ends with an error blocks nothing.
-    """
+def guarded(arguments: list[str]) -> int:
+    """The exit code, whatever goes wrong: that is no answer, while an interpreter's error blocks nobody."""
     try:
-        status = main(arguments)
+        return main(arguments)
     except BaseException as error:
-        status = refuse(repr(error).encode("utf-8", "replace"), arguments[3:] == ["closed"])
-    posix._exit(status)
+        return refuse(repr(error).encode("utf-8", "replace"), arguments[3:] == ["closed"])
+
+
+def run(arguments: list[str]) -> None:
+    """Be the command, without the interpreter's tidying up at its end: a tenth of its life."""
+    posix._exit(guarded(arguments))

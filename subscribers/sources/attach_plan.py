@@ -38,6 +38,9 @@ WORDS: Final = 8
 NOTICE_SECONDS: Final = 3.0
 """Time for the events that an agent gives little of: it has other things to do when it ends."""
 
+WHOLE: Final = 0
+"""Limit of a text that the agent is not to shorten: each handler's own was kept before the texts met."""
+
 _OURS_AT: Final = re.compile(r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?/hooks/[a-z]+(?:[?#].*)?")
 
 LEFT_OUT: Final[Mapping[str, str]] = {
@@ -129,7 +132,10 @@ def entry_for(wanted: Wanted, profile: Profile, event: str) -> dict[str, Any]:
     shown = int(timeout) if timeout == int(timeout) else timeout
     closed = wanted.closed and blocks(profile, event)
     if wanted.url is None or profile.name != CLAUDE.name or event in profile.no_http_events:
-        return {"type": "command", "command": _command(wanted, profile, event), "timeout": shown}
+        command = {"type": "command", "command": _command(wanted, profile, event), "timeout": shown}
+        if profile.context_limit_field and event in profile.context_events:
+            command["additionalContextLimit"] = WHOLE
+        return command
     entry: dict[str, Any] = {
         "type": "http",
         "url": f"{wanted.url}?timeout={timeout - 1.0:g}{'&closed=1' if closed else ''}",
@@ -144,26 +150,27 @@ def entry_for(wanted: Wanted, profile: Profile, event: str) -> dict[str, Any]:
 
 
 def _command(wanted: Wanted, profile: Profile, event: str) -> str:
-    """The hook command as a shell's.
+    """The hook command as a shell's: what happens where it cannot even begin is the policy's to say.
 
     An interpreter ends with 2 when its file is gone, and so would block everything of an agent from which we
-    were uninstalled without being detached. Where the policy is open, that is looked for first.
+    were uninstalled without being detached. Where the policy is open, that is looked for first; where it is
+    closed, an interpreter that is not there or does not start blocks like any other end without an answer.
     """
     words = shim_words(wanted, profile, event)
     command = shlex.join(words)
-    return (
-        command if words[-1] == "closed" else f"test -f {shlex.quote(wanted.shim)} || exit 0; exec {command}"
-    )
+    if words[-1] == "closed":
+        return f"{command} || exit 2"
+    return f"test -f {shlex.quote(wanted.shim)} || exit 0; exec {command}"
 
 
 def words_of(handler: Mapping[str, Any]) -> list[str]:
     """The words of a hook command of ours, from its interpreter on; empty for one of another form."""
     command = handler.get("command")
     words = shlex.split(command) if isinstance(command, str) else []
-    begin = max(0, len(words) - WORDS)
-    return (
-        words[begin:] if len(words) - begin == WORDS and words[begin + 1 : begin + 3] == ["-I", "-S"] else []
-    )
+    for begin in range(len(words) - WORDS + 1):
+        if words[begin + 1 : begin + 3] == ["-I", "-S"]:
+            return words[begin : begin + WORDS]
+    return []
 
 
 def is_ours(handler: object) -> bool:

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from broker.cli.main import main
 from subscribers.hooks.withheld import WITHHELD
 from subscribers.runner.hook_socket_frames import ABSENT, Reply, Request, RequestReader, decode_request
 from subscribers.shim import hook_command
+from tests.integration.command import COMMAND
 
 SHIM = str(Path(hook_command.__file__).with_name("prxbus_hook.py"))
 SECONDS = 40.0
@@ -231,6 +233,32 @@ def test_odd_surroundings_are_no_way_around_the_policy(
         check=False,
     )
     assert (done.returncode, done.stdout, b"Traceback" in done.stderr) == (status, b"", False)
+
+
+@pytest.mark.parametrize("policy,status", [("allow", 0), ("block", 2)])
+def test_the_verb_keeps_the_policy_too(runtime_dir: Path, policy: str, status: int) -> None:
+    """Without any stdin `prxbus hook` does as the file that an agent has run; nobody sees a traceback."""
+    words = (COMMAND, "hook", "--dialect", "claude", "--absent", policy, "--runtime-dir", str(runtime_dir))
+    done = subprocess.run(
+        ["sh", "-c", f"exec 0<&-; exec {shlex.join(words)}"],
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, b"Traceback" in done.stderr) == (status, b"", False)
+
+
+def test_a_stdin_that_no_interpreter_takes_blocks_where_that_is_wanted(
+    runtime_dir: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A directory: the interpreter ends before anything of ours, and the shell around it says no."""
+    where = ["--runtime-dir", str(runtime_dir), "--print-command"]
+    assert main(["hook", "--dialect", "claude", "--absent", "block", *where]) == 0
+    printed = capsysbinary.readouterr().out.decode()
+    done = subprocess.run(
+        ["sh", "-c", f"exec < /; {printed}"], capture_output=True, timeout=SECONDS, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
 
 
 def test_a_command_that_cannot_be_understood_blocks_where_that_is_wanted(runtime_dir: Path) -> None:

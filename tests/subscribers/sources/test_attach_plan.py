@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subscribers.dialects.codex_file import read_document
 from subscribers.dialects.codex_profiles import CLAUDE, CODEX
 from subscribers.hooks.withheld import HOOK_TOKEN
 from subscribers.sources.attach_plan import (
@@ -64,7 +65,7 @@ def test_the_entry_runs_the_hook_command_with_a_second_to_spare() -> None:
     assert entry["command"] == f"test -f '{SHIM}' || exit 0; exec {shlex.join(words)}"
     assert words_of(entry) == words
     closed = ours(attach(None, WANTED._replace(closed=True), CLAUDE).text)["PreToolUse"]
-    assert closed["command"] == shlex.join([*words[:-1], "closed"])
+    assert closed["command"] == f"{shlex.join([*words[:-1], 'closed'])} || exit 2"
     assert words_of(closed) == [*words[:-1], "closed"]
     assert [words_of({"command": other}) for other in ("exec prxbus_hook.py", "a b c d e f g h", 5)] == [
         []
@@ -78,6 +79,31 @@ def test_an_agent_goes_on_when_we_are_gone(tmp_path: Path, closed: bool, status:
     command = ours(attach(None, wanted, CODEX).text)["PreToolUse"]["command"]
     done = subprocess.run(command, shell=True, input=b"{}", capture_output=True, timeout=30, check=False)
     assert done.returncode == status
+
+
+@pytest.mark.parametrize("closed,status", [(False, 127), (True, 2)])
+def test_an_interpreter_that_is_not_there_blocks_where_that_is_wanted(
+    tmp_path: Path, closed: bool, status: int
+) -> None:
+    """A shell's own exit code for that blocks no agent."""
+    (tmp_path / SHIM_NAME).touch()
+    wanted = WANTED._replace(python="/gone/python3", shim=str(tmp_path / SHIM_NAME), closed=closed)
+    command = ours(attach(None, wanted, CODEX).text)["PreToolUse"]["command"]
+    done = subprocess.run(command, shell=True, input=b"{}", capture_output=True, timeout=30, check=False)
+    assert done.returncode == status
+
+
+def test_codex_is_told_to_shorten_nothing_that_was_shortened_before() -> None:
+    """On the events whose context has a limit; on others Codex would complain, and Claude Code knows none."""
+    for profile in (CODEX, CLAUDE):
+        text = attach(None, WANTED._replace(events=all_events(profile)), profile).text
+        limits = {event: entry.get("additionalContextLimit") for event, entry in ours(text).items()}
+        limited = {event for event, limit in limits.items() if limit is not None}
+        five = {"PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit", "SubagentStart"}
+        assert limited == (five if profile is CODEX else set())
+        document = read_document(text, "/h/hooks.json", profile)
+        assert document.diagnostics == ()
+        assert {each.event for each in document.handlers if each.context_limit == 0} == limited
 
 
 @pytest.mark.parametrize("profile", [CLAUDE, CODEX])
