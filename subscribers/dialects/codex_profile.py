@@ -67,6 +67,10 @@ class Profile:
     name: str
     title: str = field(metadata=_about("follows"))
 
+    # -- where prxbus reads files that are in the profile by their place
+    user_file: str = field(metadata=_about("the user's file, in the folder of configurations"))
+    workspace_file: str = field(metadata=_about("the file of a workspace"))
+
     # -- the document
     root_keys: frozenset[str] | None = field(
         metadata=_about("keys of the root; any other one refuses the file")
@@ -108,9 +112,10 @@ class Profile:
     payload_extras: bool = field(metadata=_about("a complete payload keeps fields that are not listed"))
 
     # -- running
-    shell: tuple[str, ...] = field(
-        metadata=_about("shell of a command; `$SHELL` is the session's own, else `sh`")
+    shell: tuple[str, str] = field(
+        metadata=_about("shell of a command; `$SHELL` is the session's own, which its environment names")
     )
+    other_shell: tuple[str, str] = field(metadata=_about("shell where that one is not known or not there"))
     async_at_once: int = field(metadata=_about("`async` handlers at a time, in one session"))
     scrubbed: tuple[str, ...] = field(metadata=_about("variables that a handler does not inherit"))
     project_variable: str | None = field(metadata=_about("variable with the project's folder"))

@@ -237,7 +237,7 @@ class CodexDispatcher:
 
     def _done(self, work: Work, place: int, chosen: Chosen, outcome: Outcome, waited_s: float) -> None:
         selection = work.selection
-        judged = self._judged(chosen, outcome, selection.session)
+        judged = self._judged(chosen, outcome, selection)
         if work.hear(place, judged):
             work.round.land(work.verdict())
         self._count(judged.status)
@@ -245,7 +245,7 @@ class CodexDispatcher:
             Ended(chosen.handler, work.event, outcome, judged, waited_s, work.round, selection.tool_use)
         )
 
-    def _judged(self, chosen: Chosen, outcome: Outcome, session: str) -> Judged:
+    def _judged(self, chosen: Chosen, outcome: Outcome, selection: Selection) -> Judged:
         """What a run comes to, with every text as long as the model may read it."""
         handler, profile = chosen.handler, chosen.profile
         terms = Terms(
@@ -253,10 +253,11 @@ class CodexDispatcher:
             context_limit=handler.context_limit,
             timeout_s=handler.timeout_s if outcome.duration_s >= handler.timeout_s else None,
             on_failure=handler.on_failure,
+            strict=selection.strict,
         )
         try:
             judged = judge(handler.event, profile, outcome, terms)
-            return replace(judged, effects=self._fitting(judged.effects, chosen, session))
+            return replace(judged, effects=self._fitting(judged.effects, chosen, selection.session))
         except Exception as error:  # a handler may print anything; that is told, and the others go on
             log.error("a result cannot be judged", handler=handler.key, error=shown(error, ERROR_CHARACTERS))
             return Judged("failed", (Entry("error", f"its result cannot be read: {type(error).__name__}"),))
@@ -303,7 +304,7 @@ class CodexDispatcher:
         self, chosen: Chosen, event: Event, outcome: Outcome, waited_s: float, selection: Selection
     ) -> None:
         handler, session = chosen.handler, selection.session
-        judged = self._judged(chosen, outcome, session)
+        judged = self._judged(chosen, outcome, selection)
         said = judged.effects
         text = outcome.stderr.text().strip()
         if handler.rewakes and outcome.exit_code == 2 and text:

@@ -1,7 +1,7 @@
 """What would keep a handler of the Codex family from doing on this machine what it is meant to do.
 
 A shell reads its command, so that only running tells for certain. Decides what can be told without: a script
-that is not there, a block that will not block, and plain text that no model will read.
+that is not there, a block that will not block, plain text that no model will read, a URL that is not called.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..dialects.codex_profiles import PROFILES, Profile
 from ..hooks.diagnostics import Diagnostic, Severity
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..sources.codex_layers import REMOTE
+from .codex_http import refusal_of
 from .codex_start_failure import missing_script
 
 _EXIT: Final = re.compile(r"(?:^|[\s;&|({])exit\s+(\d+)")
@@ -33,11 +34,31 @@ def remote(path: str) -> ExplainedFile:
     )
 
 
-def on_this_machine(file: ExplainedFile, environ: Mapping[str, str], refusal: str | None) -> ExplainedFile:
-    """The file with what there is to say of its commands. ``refusal``: why no command runs; None: they do."""
+def on_this_machine(
+    file: ExplainedFile, environ: Mapping[str, str], refusal: str | None, urls: tuple[str, ...] = ()
+) -> ExplainedFile:
+    """The file with what there is to say of its handlers. ``refusal``: why no command runs; None: they do.
+
+    ``urls``: patterns of what may be called beyond this machine.
+    """
     profile = PROFILES[file.dialect or ""]
-    handlers = tuple(_told(handler, file, profile, environ, refusal) for handler in file.explained.handlers)
-    return replace(file, explained=replace(file.explained, handlers=handlers))
+    handlers = (_callable(handler, file, urls) for handler in file.explained.handlers)
+    handlers = (_told(handler, file, profile, environ, refusal) for handler in handlers)
+    return replace(file, explained=replace(file.explained, handlers=tuple(handlers)))
+
+
+def _callable(handler: Handler, file: ExplainedFile, urls: tuple[str, ...]) -> Handler:
+    """A handler at a URL, with why that is not called."""
+    if handler.runtime != "http" or handler.status != "ok" or handler.command is None:
+        return handler
+    why = refusal_of(handler.command, urls)
+    if why is None:
+        return handler
+    hint = (
+        "allow it in your configuration: http_urls under [hooks], a pattern such as https://hooks.example/*"
+    )
+    said = replace(_said("error", "url_not_allowed", handler, file, why, hint), field=f"{handler.name}.url")
+    return faulted(handler, "refused", said)
 
 
 def _told(

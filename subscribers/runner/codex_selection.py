@@ -44,7 +44,7 @@ class Selection:
     """What an event starts. ``remote``: the folder of another machine that it belongs to, so that nothing is.
 
     ``session`` is the session's id, empty where it has none. ``cwd`` is its folder as it was sent,
-    ``tool_use`` the id of the tool call.
+    ``tool_use`` the id of the tool call. ``strict``: nothing is said of answers but what the agent says.
     """
 
     chosen: tuple[Chosen, ...]
@@ -52,6 +52,7 @@ class Selection:
     cwd: str | None
     tool_use: str | None = None
     remote: str | None = None
+    strict: bool = False
 
 
 def select(snapshot: Snapshot, name: str, event: Event, workspace: str | None, home: str) -> Selection:
@@ -75,7 +76,8 @@ def select(snapshot: Snapshot, name: str, event: Event, workspace: str | None, h
         found = [each for each in found if each.layer.scope == "user"]
     found.sort(key=lambda each: each.handler.order)
     tool_use = _text(payload.get("tool_use_id"))
-    return Selection(tuple(_without_doubles(found)), session, cwd, tool_use)
+    chosen = tuple(_without_doubles(found))
+    return Selection(chosen, session, cwd, tool_use, strict=snapshot.strict)
 
 
 def _of_profile(

@@ -85,7 +85,8 @@ class Work:
         handler = chosen.handler
         seconds = time.monotonic() - self._began
         outcome = Outcome("timeout", None, None, seconds, NOTHING, NOTHING)
-        return judge(handler.event, chosen.profile, outcome, Terms(on_failure=handler.on_failure))
+        terms = Terms(on_failure=handler.on_failure, strict=self.selection.strict)
+        return judge(handler.event, chosen.profile, outcome, terms)
 
     def _capped(self, event: str, profile: Profile, runs: list[Finished]) -> list[Finished]:
         """The runs, or what they come to when a turn was kept from ending as often as its profile allows."""

@@ -45,7 +45,9 @@ def fire(
 ) -> Firing:
     """Put ``event`` to the handlers of ``files`` and wait until all are done. ``is_dry``: none is run."""
     found = [FiredFile(file, match(file.explained.handlers, event.topic)) for file in files]
-    if not is_dry:
+    if is_dry:
+        found = _run_family(found, event, here, runtime_dir, is_dry=True)
+    else:
         with _existing(runtime_dir) as directory:
             found = _run(found, event, here, directory)
     return Firing(
@@ -63,10 +65,7 @@ def _run(files: list[FiredFile], event: Event, here: World, runtime_dir: str) ->
     """Run what matches: commands side by side, plugins after them, then what is asked in order."""
     files = [replace(file, fired=tuple(map(_cannot_start, file.fired))) for file in files]
     files = _run_commands(files, event, here, runtime_dir)
-    if any(file.file.dialect in PROFILES for file in files):
-        from .fire_codex import call as call_family
-
-        files = call_family(files, event, here, runtime_dir)
+    files = _run_family(files, event, here, runtime_dir)
     files = [_call_plugin(file, event, here) for file in files]
     return list(_in_order(files, event, here, runtime_dir))
 
@@ -107,6 +106,16 @@ def _run_commands(files: list[FiredFile], event: Event, here: World, runtime_dir
         return replace(fired, outcome=next(outcomes)) if is_command else fired
 
     return [replace(file, fired=tuple(map(with_outcome, file.fired))) for file in files]
+
+
+def _run_family(
+    files: list[FiredFile], event: Event, here: World, runtime_dir: str, *, is_dry: bool = False
+) -> list[FiredFile]:
+    if not any(file.file.dialect in PROFILES for file in files):
+        return files
+    from .fire_codex import call as call_family
+
+    return call_family(files, event, here, runtime_dir, is_dry=is_dry)
 
 
 def _call_plugin(file: FiredFile, event: Event, here: World) -> FiredFile:

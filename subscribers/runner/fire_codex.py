@@ -22,6 +22,7 @@ from ..dialects.codex_events import matched_values
 from ..dialects.codex_file import read_document
 from ..dialects.codex_matcher import MatchIndex
 from ..dialects.codex_merge import Finished, answers
+from ..dialects.codex_payload import event_for
 from ..dialects.codex_profiles import PROFILES, Profile
 from ..dialects.codex_result import Terms, judge
 from ..dialects.codex_result_values import Judged
@@ -42,7 +43,7 @@ from ..sources.inspect_world import World
 from .codex_invocation import Scene, folder_of
 from .codex_reports import answer_name
 from .codex_runs import Runs, patterns_of
-from .codex_selection import Chosen, select
+from .codex_selection import Chosen, Selection, select
 from .enclosure import open_sandbox
 from .views import lifecycle_event
 
@@ -50,8 +51,13 @@ END_SECONDS: Final = 2.0
 MOST_AT_ONCE: Final = 64
 
 
-def call(files: Sequence[FiredFile], event: Event, here: World, runtime_dir: str) -> list[FiredFile]:
-    """The files with what came of the handlers of those that belong to the family."""
+def call(
+    files: Sequence[FiredFile], event: Event, here: World, runtime_dir: str, *, is_dry: bool = False
+) -> list[FiredFile]:
+    """The files with what came of the handlers of those that belong to the family.
+
+    ``is_dry``: nothing is started; who would not be, and why, is told all the same.
+    """
     family = [file for file in files if file.file.dialect in PROFILES]
     wanted = [file for file in family if any(fired.reason is None for fired in file.fired)]
     if not wanted:
@@ -61,15 +67,20 @@ def call(files: Sequence[FiredFile], event: Event, here: World, runtime_dir: str
     workspace = wanted[0].file.workspace
     assert name is not None  # only lifecycle events are theirs
     try:
-        selection = select(_snapshot(wanted, handlers), name, event, workspace, _home(here))
+        snapshot = _snapshot(wanted, handlers, here.configured(workspace).settings.hooks.strict)
+        selection = select(snapshot, name, event, workspace, _home(here))
     except (BusError, ValueError) as error:
-        why = Outcome.not_started(f"its payload cannot be had: {error}")
-        return [_all(file, why) if file in wanted else file for file in files]
+        why = f"its payload cannot be had: {error}"
+        told = _skipped if is_dry else _all
+        return [told(file, why) if file in wanted else file for file in files]
     if selection.remote is not None:
         return [_skipped(file, REMOTE) if file in wanted else file for file in files]
     chosen = {(each.handler.path, each.handler.id): each for each in selection.chosen}
-    ended = _run(list(chosen.values()), selection.cwd, workspace, event, here, runtime_dir)
-    said = _answers(list(chosen.values()), ended)
+    if is_dry:
+        ended: _Ended = {}
+    else:
+        ended = _run(list(chosen.values()), selection, workspace, event, here, runtime_dir)
+    said = {} if is_dry else _answers(list(chosen.values()), ended)
     return [
         _told(file, chosen, ended, said, handlers, event, name) if file in wanted else file for file in files
     ]
@@ -85,7 +96,9 @@ def _handlers(file: FiredFile, here: World) -> dict[str, CodexHandler]:
     return {handler.id: handler for handler in document.handlers if handler.unsupported is None}
 
 
-def _snapshot(files: Sequence[FiredFile], handlers: Mapping[str, Mapping[str, CodexHandler]]) -> Snapshot:
+def _snapshot(
+    files: Sequence[FiredFile], handlers: Mapping[str, Mapping[str, CodexHandler]], strict: bool
+) -> Snapshot:
     """The files as layers, numbered through as if they were all there is."""
     found: list[CodexHandler] = []
     layers: dict[str, Layer] = {}
@@ -100,12 +113,12 @@ def _snapshot(files: Sequence[FiredFile], handlers: Mapping[str, Mapping[str, Co
         profile: MatchIndex(handler for handler in found if handler.profile == profile)
         for profile in {handler.profile for handler in found}
     }
-    return Snapshot(1, tuple(found), by_profile, (), layers)
+    return Snapshot(1, tuple(found), by_profile, (), layers, strict=strict)
 
 
 def _run(
     chosen: Sequence[Chosen],
-    cwd: str | None,
+    selection: Selection,
     workspace: str,
     event: Event,
     here: World,
@@ -115,7 +128,7 @@ def _run(
     if not chosen:
         return {}
     hooks = here.configured(workspace).settings.hooks
-    folder = folder_of(cwd, workspace, here.environ)
+    folder = folder_of(selection.cwd, workspace, here.environ)
     scene = Scene(here.environ, folder, workspace, runtime_dir, event.id, event.depth)
     with ExitStack() as stack:
         deadlines = Deadlines()
@@ -135,7 +148,7 @@ def _run(
 
         def one(each: Chosen) -> tuple[Outcome, Judged, float]:
             outcome = runs.run(each, scene, each.handler.timeout_s)
-            return outcome, _judged(each, outcome), time.monotonic()
+            return outcome, _judged(each, outcome, selection.strict), time.monotonic()
 
         with ThreadPoolExecutor(min(len(chosen), MOST_AT_ONCE), "run") as threads:
             try:
@@ -149,9 +162,9 @@ def _run(
     }
 
 
-def _judged(chosen: Chosen, outcome: Outcome) -> Judged:
+def _judged(chosen: Chosen, outcome: Outcome, strict: bool) -> Judged:
     handler, profile = chosen.handler, chosen.profile
-    terms = Terms(handler.is_async, handler.context_limit, handler.timeout_s, handler.on_failure)
+    terms = Terms(handler.is_async, handler.context_limit, handler.timeout_s, handler.on_failure, strict)
     judged = judge(handler.event, profile, outcome, terms)
     return replace(judged, effects=within_limits(judged.effects, profile, _save))
 
@@ -209,6 +222,8 @@ def _told(
             answer = said.get(answer_name(chosen[key].handler))
             answer = None if answer is None else answer._replace(handler=each.handler.name)
             fired.append(replace(each, outcome=_as_read(outcome, judged), answer=answer))
+        elif key in chosen:
+            fired.append(each)
         else:
             handler = handlers[path].get(each.handler.name)
             why = _why_not(handler, PROFILES[file.file.dialect or ""], event, name)
@@ -229,6 +244,9 @@ def _why_not(handler: CodexHandler | None, profile: Profile, event: Event, name:
     """Why a handler of the event was not started."""
     if handler is None:
         return "it cannot be run"
+    native = event_for(profile, name, event.payload)
+    if native != handler.event:
+        return f"this {name} is {native or 'no hook event'} in {profile.agent}, not {handler.event}"
     try:
         values = matched_values(
             handler.event, profile, event.payload | {"tool_name": event.payload.get("tool")}
@@ -241,14 +259,15 @@ def _why_not(handler: CodexHandler | None, profile: Profile, event: Event, name:
         return f"its matcher {quote(handler.matcher or '')}{rule} does not match {compared}"
     if handler.condition is not None:
         return f"its if {quote(handler.condition.text)} does not hold"
-    return f"this {name} is none of {profile.title}, or an equal handler stands in an earlier file"
+    return f"{profile.agent} runs an equal handler once, and that is one that stands before it"
 
 
 def _home(here: World) -> str:
     return here.environ.get("HOME") or "/"
 
 
-def _all(file: FiredFile, outcome: Outcome) -> FiredFile:
+def _all(file: FiredFile, why: str) -> FiredFile:
+    outcome = Outcome.not_started(why)
     fired = (replace(each, outcome=outcome) if each.reason is None else each for each in file.fired)
     return replace(file, fired=tuple(fired))
 

@@ -34,6 +34,7 @@ from ..sources.inspect_paths import Place, inspect
 from ..sources.inspect_world import World
 from ..sources.librefang_home import find_home
 from .codex_inspection import on_this_machine, remote
+from .codex_runs import patterns_of
 from .enclosure import NONE, open_sandbox
 from .python_inspection import Probed, Prober
 
@@ -154,7 +155,8 @@ def _on_this_machine(file: ExplainedFile, here: World, refusals: dict[str, str |
     if file.dialect in PROFILES:
         if file.workspace not in refusals:
             refusals[file.workspace] = _sandbox_refusal(file.workspace, here)
-        return on_this_machine(file, here.environ, refusals[file.workspace])
+        urls = patterns_of(here.configured(file.workspace).settings.hooks.http_urls)
+        return on_this_machine(file, here.environ, refusals[file.workspace], urls)
     if any(_is_command(handler) and handler.status == "ok" for handler in handlers):
         if file.workspace not in refusals:
             refusals[file.workspace] = _sandbox_refusal(file.workspace, here)

@@ -24,7 +24,7 @@ from ..dialects.codex_profiles import PROFILES
 from ..dialects.codex_spec import CodexDocument, CodexHandler
 from ..hooks.diagnostics import Diagnostic, Severity
 from . import discover
-from .codex_layers import WARNING, Imports, Layer, Switches, layers, no_imports
+from .codex_layers import WARNING, Imports, Layer, Switches, layers, no_imports, run_once
 from .codex_switches import BitFunSwitches, app_file, read_switches
 from .hook_source import Absent, Content, Reading
 from .import_rules import is_own
@@ -55,7 +55,7 @@ class Snapshot:
 
     ``handlers`` are those that can run, in order; ``indexes`` find those of an event, by profile. ``layers``
     are there by the path of their file. ``generation`` counts snapshots. ``topics`` are the bare names of the
-    events that may start something.
+    events that may start something. ``strict``: answers are read as strictly as the agents read them.
     """
 
     generation: int
@@ -65,6 +65,7 @@ class Snapshot:
     layers: Mapping[str, Layer]
     diagnostics: tuple[Diagnostic, ...] = ()
     topics: frozenset[str] = frozenset()
+    strict: bool = False
 
 
 class Configured(NamedTuple):
@@ -154,7 +155,7 @@ class Documents:
         switches = self._now.switches
         app = read_switches(self._app) if switches.bitfun else BitFunSwitches()
         places = self._places
-        found = layers(
+        every = layers(
             places.config,
             places.workspace,
             switches,
@@ -163,6 +164,7 @@ class Documents:
             places.imports,
             self._environ,
         )
+        found = run_once(every)
         self._paths = tuple(layer.path for layer in found)
         seen = self._look()
         readings = [_read(layer) for layer in found]
@@ -198,7 +200,8 @@ class Documents:
                 running += _with_policy(others, layer)
                 state = state._replace(handlers=len(others))
             states.append(state)
-        self._kept = {path: kept for path, kept in self._kept.items() if path in self._paths}
+        in_force = {layer.path: layer for layer in found if layer.off is None}
+        self._kept = {path: kept for path, kept in self._kept.items() if path in in_force}
         said = [*remarks, *(d for state in states for d in state.diagnostics), *_warnings(states)]
         fresh = tuple(diagnostic for diagnostic in said if diagnostic not in self._said)
         self._said = frozenset(said)
@@ -207,9 +210,10 @@ class Documents:
             tuple(running),
             _indexed(running),
             tuple(states),
-            {state.layer.path: state.layer for state in states},
+            {layer.path: layer for layer in found} | in_force,
             tuple(said),
             frozenset(name for handler in running for name in _topics(handler)),
+            switches.strict,
         )
         self._on_change(self.snapshot, fresh)
 
@@ -229,7 +233,6 @@ class Documents:
             )
 
         if layer.off is not None:
-            self._kept.pop(layer.path, None)
             if isinstance(reading, Absent):
                 return LayerState(layer, "absent"), None
             return LayerState(layer, "off", 0, (_switched_off(layer),)), None

@@ -8,7 +8,7 @@ of an agent. It refuses to start anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from ..hooks.diagnostics import Diagnostic, Severity
 from ..hooks.explanation import Explained, Handler, faulted
 from . import discover
 from .codex_documents import circle
-from .codex_layers import OWN_FILE, WARNING, Layer, Switches, config_folder, layers
+from .codex_layers import OWN_FILE, WARNING, Layer, Switches, config_folder, layers, run_once
 from .codex_records import records
 from .codex_switches import BitFunSwitches, app_file, bitfun_folder, read_switches
 from .hook_source import Content, Reading
@@ -36,6 +36,12 @@ IN_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
     CLAUDE.name: (".claude/settings.json", ".claude/settings.local.json"),
 }
 """Where the files of each profile lie in a workspace or home directory."""
+
+_FOLDERS: Final[Mapping[str, Callable[[Mapping[str, str]], str]]] = {
+    "prxbus": config_folder,
+    "bitfun": bitfun_folder,
+}
+"""Where the folders of configuration really are."""
 
 _WORD: Final = b"hooks"
 _LOOKED_AT: Final = 1_048_576
@@ -114,7 +120,8 @@ def read(profile: str, path: str) -> Reading:
 def explain_file(profile: str, text: bytes, path: str, workspace: str, world: World) -> Explained:
     """A hook file of the family, with what there is to say about its place and the switches."""
     known = all_layers(world.environ, workspace, world)
-    layer = next((each for each in known if each.path == path), None)
+    named = sorted((each for each in known if each.path == path), key=lambda each: each.off is not None)
+    layer = named[0] if named else None
     hooks = world.configured(workspace).settings.hooks
     kind = PROFILES[profile if layer is None else layer.profile]
     states = records(world.environ) if kind.reviews else None
@@ -125,6 +132,7 @@ def explain_file(profile: str, text: bytes, path: str, workspace: str, world: Wo
     if world.is_trial:
         return explained
     said = _app_faults(path, world) if layer is not None and layer.profile == BITFUN.name else ()
+    said += tuple(_again(path, each) for each in named[1:] if layer is not None and layer.off is None)
     remark, keeps = _about_place(path, layer, PROFILES[profile])
     if remark is None or keeps or not any(handler.status == "ok" for handler in explained.handlers):
         remarks = () if remark is None else (remark,)
@@ -171,7 +179,7 @@ def all_layers(environ: Mapping[str, str], workspace: str | None, world: World) 
         lambda scope: enabled_imports(scope, places).imports,
         environ,
     )
-    return tuple(map(_asked_for, found)) if not hooks.bitfun else found
+    return run_once(found if hooks.bitfun else tuple(map(_asked_for, found)))
 
 
 def users_own(environ: Mapping[str, str], world: World) -> list[tuple[str, str | None]]:
@@ -213,10 +221,16 @@ def _about_place(path: str, layer: Layer | None, profile: Profile) -> tuple[Diag
     return _said("warning", "not_in_place", path, message, hint), True
 
 
+def _again(path: str, layer: Layer) -> Diagnostic:
+    """What is said of a file that runs, and was named once more."""
+    message = f"it is also named as {layer.name}, and runs once"
+    return _said("info", "named_twice", path, message, "name it in one place")
+
+
 def _places(profile: Profile) -> tuple[str, ...]:
-    if profile.name == BITFUN.name:
-        return (os.path.join(bitfun_folder(os.environ), "config", OWN_FILE), ".bitfun/config/hooks.json")
-    return (own_file(), ".prxbus/hooks.json")
+    """Where files of a profile are read: the user's, and that of a workspace."""
+    folder, _, name = profile.user_file.partition("/")
+    return (os.path.join(_FOLDERS[folder](os.environ), name), profile.workspace_file)
 
 
 def _app_faults(path: str, world: World) -> tuple[Diagnostic, ...]:

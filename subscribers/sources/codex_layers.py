@@ -5,7 +5,8 @@
     3. the workspace's own files: the same three, where its hooks are switched on
     4. what was imported for the workspace, by import id
 
-Layers add up: nothing replaces or hides anything. Decides that order and who is switched off. Refuses to read
+Layers add up: nothing replaces or hides anything, and a file that is named twice runs once. Decides that
+order and who is switched off. Refuses to read
 a file; the files in which agents keep what they run themselves are in no layer.
 """
 
@@ -131,6 +132,26 @@ def layers(
         found += _scope("project", workspace, switches, app, files, environ)
         found += _imported("project", switches, imports)
     return tuple(found)
+
+
+def run_once(found: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The layers, each file in force where it comes first only, links followed; the others say where that is.
+
+    A failure policy that any of them was configured with holds for the one: it is not to be lost.
+    """
+    first: dict[str, int] = {}
+    kept: list[Layer] = []
+    for layer in found:
+        place = first.setdefault(os.path.realpath(layer.path), len(kept)) if layer.off is None else len(kept)
+        if place < len(kept):
+            own = kept[place]
+            if layer.on_failure == "block":
+                kept[place] = own._replace(on_failure="block")
+            layer = layer._replace(
+                off=f"it is a file that runs already, and runs once: {own.name}, {own.path}"
+            )
+        kept.append(layer)
+    return tuple(kept)
 
 
 def _scope(

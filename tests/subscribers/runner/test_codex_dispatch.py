@@ -105,6 +105,7 @@ class Stage:
         self.workspace = root / "workspace"
         self.workspace.mkdir()
         self.files: list[HookFile] = []
+        self.strict = False
         self.commands: dict[str, Callable[[], Outcome]] = {}
         self.runs = FakeRuns(self.commands)
         self.reports: list[tuple[str, dict[str, Any]]] = []
@@ -117,7 +118,7 @@ class Stage:
         self.spill = SpillFiles(str(root))
         self.documents = Documents(
             Places(str(root), str(self.workspace)),
-            lambda: Configured(Switches(project=True), tuple(self.files)),
+            lambda: Configured(Switches(project=True, strict=self.strict), tuple(self.files)),
             lambda *_: None,
             {"XDG_CONFIG_HOME": str(root)},
         )
@@ -290,6 +291,20 @@ def test_a_failed_tool_call_is_an_event_of_its_own(stage: Stage) -> None:
     stage.dispatcher.event(stage.event("turn_complete", {}))
     stage.pool.drain(SECONDS)
     assert sorted(command for command, *_ in stage.runs.ran) == ["failed", "worked"]
+
+
+def test_strict_says_of_an_answer_what_upstream_says_and_no_more(stage: Stage) -> None:
+    """Without it a report also says what is wrong with an answer."""
+    stage.file("codex", "PreToolUse", stage.says("half", printed("{")))
+    text = "hook returned invalid pre-tool-use JSON output"
+    for strict in (False, True):
+        stage.strict = strict
+        stage.documents.look_again()
+        stage.ask("tool_call_start", BASH)
+    loose, strictly = stage.reports_of("prx.hooks.run", 2)
+    assert [entry["text"] for entry in strictly["entries"]] == [text]
+    assert loose["entries"][0]["text"] == text
+    assert "the answer was ignored" in loose["entries"][1]["text"]
 
 
 def test_a_run_that_nobody_asked_about_is_observed(stage: Stage) -> None:

@@ -14,8 +14,6 @@ from subscribers.hooks.firing import Firing
 from subscribers.runner.fire import event_of, fire
 from subscribers.runner.inspection import explained, world
 
-START = "prx.lifecycle.tool_call_start"
-
 
 class Files:
     """Hook files of a folder."""
@@ -35,7 +33,7 @@ class Files:
         path.write_text(json.dumps({"hooks": {"PreToolUse": found}}))
         self.paths.append(str(path))
 
-    def fire(self, payload: dict[str, Any], *, is_dry: bool = False) -> Firing:
+    def fire(self, payload: dict[str, Any], name: str = "tool_call_start", *, is_dry: bool = False) -> Firing:
         """Put a tool call to them."""
         environ = {
             "HOME": str(self.root),
@@ -43,7 +41,7 @@ class Files:
             "PRXBUS_CONFIG_DIR": str(self.root / "none"),
         }
         here = replace(world(environ), is_trial=True)
-        event = event_of(START, json.dumps(payload).encode(), "s1")
+        event = event_of(f"prx.lifecycle.{name}", json.dumps(payload).encode(), "s1")
         return fire(event, explained(self.paths, None, here), here, str(self.root), is_dry=is_dry)
 
 
@@ -93,6 +91,35 @@ def test_all_files_are_one_event(files: Files) -> None:
         "PreToolUse#0.0",
     )
     assert firing.has_failed
+
+
+def test_a_dry_run_says_who_would_not_run(files: Files) -> None:
+    """An ``if`` that does not hold, another matcher, an equal one before it, another machine."""
+    for name in (".claude/settings.json", ".claude/settings.local.json"):
+        handlers = [{"command": "true", "if": "Bash(git *)"}, {"command": "echo"}]
+        files.write(name, ({"matcher": "Bash"}, handlers), ({"matcher": "Edit"}, [{"command": "ls"}]))
+    call = {"tool": "Bash", "arguments": {"command": "ls"}, "cwd": str(files.root)}
+    firing = files.fire(call, is_dry=True)
+    told = [[(fired.matched, fired.reason) for fired in file.fired] for file in firing.files]
+    here = (False, 'its if "Bash(git *)" does not hold')
+    once = (False, "Claude Code runs an equal handler once, and that is one that stands before it")
+    other = (False, 'its matcher "Edit" does not match "Bash"')
+    assert told == [[here, (True, None), other], [here, once, other]]
+    assert not any(fired.outcome for file in firing.files for fired in file.fired)
+    away = files.fire({**call, "cwd": "ssh://build/srv"}, is_dry=True)
+    assert "its workspace is remote" in (away.files[0].fired[1].reason or "")
+
+
+@pytest.mark.parametrize("is_dry", [True, False])
+def test_what_is_no_event_of_the_agent_is_said_in_its_name(files: Files, is_dry: bool) -> None:
+    """A tool call that failed starts no handler for those that worked."""
+    files.write(".claude/settings.json", ({}, [{"command": "true"}]))
+    path = files.root / ".claude/settings.json"
+    path.write_text(path.read_text().replace("PreToolUse", "PostToolUse"))
+    call = {"tool": "Bash", "success": False, "cwd": str(files.root)}
+    ((fired,),) = (file.fired for file in files.fire(call, "tool_call", is_dry=is_dry).files)
+    why = "this tool_call is PostToolUseFailure in Claude Code, not PostToolUse"
+    assert (fired.matched, fired.reason, fired.outcome) == (False, why, None)
 
 
 def test_a_remote_workspace_runs_nothing(files: Files) -> None:

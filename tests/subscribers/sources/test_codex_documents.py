@@ -127,6 +127,21 @@ def test_a_broken_file_keeps_its_last_good_content(machine: Machine) -> None:
     assert "not_a_file" in machine.codes()
 
 
+def test_a_file_that_is_named_twice_is_in_force_once(machine: Machine) -> None:
+    """By its own name or that of a link, and it is said; what keeps it in force when it breaks stays, too."""
+    path = machine.write(machine.config, of("a"))
+    link = machine.config / "link.json"
+    link.symlink_to(path)
+    for name in (path, link):
+        machine.switch(Switches(), HookFile(str(name), "codex", False))
+        assert machine.commands() == ["a"]
+        assert "it is a file that runs already, and runs once: user" in machine.told[-1].message
+        assert machine.documents.current().layers[str(path)].off is None
+    path.write_text("{")
+    assert machine.commands() == ["a"]
+    assert "kept_last_good" in machine.codes()
+
+
 def test_switches_count_from_the_next_event_on(machine: Machine) -> None:
     """Off is off at once and said, with the page's warning; a faulty configuration changes nothing."""
     machine.write(machine.config, of("u"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,36 @@ def test_a_file_of_the_family_where_prx_reads_is_said_to_be_that(root: Path) -> 
 def test_the_workspace_of_a_file(path: str, workspace: str) -> None:
     """It is the folder that the file's own folder lies in; of one elsewhere, its folder."""
     assert workspace_of(path) == workspace
+
+
+def test_a_file_that_is_named_twice_says_so(root: Path) -> None:
+    """It runs once: by the same name it is told, and under the name of a link its handlers do not run."""
+    own = write(root / "config" / "hooks.json")
+    (root / "link.json").symlink_to(own)
+    table = "[[hook_file]]\npath = '{}'\nprofile = 'codex'\n"
+    write(root / "config" / "prxbus.toml", table.format(own) + table.format(root / "link.json"))
+    here = world({"HOME": str(root), "PRXBUS_CONFIG_DIR": str(root / "config")})
+    first, second = explained([str(own), str(root / "link.json")], "codex", here)
+    assert [handler.status for handler in first.explained.handlers] == ["ok"]
+    assert [each.code for each in first.explained.diagnostics] == ["named_twice"]
+    (handler,) = second.explained.handlers
+    assert handler.status == "skipped"
+    assert "runs once" in handler.diagnostics[0].message
+
+
+def test_a_url_that_is_not_called_is_refused(root: Path) -> None:
+    """Neither on this machine nor allowed: it says what allows it, and nothing else stands in its way."""
+    urls = ("http://localhost/x", "https://hooks.example/a", "https://else.example/")
+    groups = [{"hooks": [{"type": "http", "url": url} for url in urls]}]
+    write(root / ".claude" / "settings.json", json.dumps({"hooks": {"PreToolUse": groups}}))
+    write(root / "config" / "prxbus.toml", "[hooks]\nhttp_urls = 'https://hooks.example/*'\n")
+    here = replace(world({"HOME": str(root), "PRXBUS_CONFIG_DIR": str(root / "config")}), is_trial=True)
+    (file,) = explained([str(root / ".claude" / "settings.json")], None, here)
+    assert [handler.status for handler in file.explained.handlers] == ["ok", "ok", "refused"]
+    said = file.explained.handlers[2].diagnostics[-1]
+    assert (said.severity, said.code, said.field) == ("error", "url_not_allowed", "PreToolUse#0.2.url")
+    assert "hooks.http_urls does not allow it" in said.message
+    assert "http_urls under [hooks]" in (said.hint or "")
 
 
 def test_an_entry_that_asks_here_is_refused(root: Path) -> None:

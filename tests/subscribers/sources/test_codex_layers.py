@@ -20,6 +20,7 @@ from subscribers.sources.codex_layers import (
     is_within,
     layers,
     profile_of,
+    run_once,
 )
 from subscribers.sources.codex_switches import BitFunSwitches, app_file, read_switches
 
@@ -110,6 +111,26 @@ def test_bitfuns_own_switches_count_for_its_places(app: BitFunSwitches, off: lis
     for project in (True, False):
         everything = found(Switches(project=project, bitfun=True), app)
         assert [each.off for each in everything if each.name.startswith("BitFun")] == off
+
+
+def test_a_file_that_is_named_twice_runs_once(tmp_path: Path) -> None:
+    """It runs where it comes first, links followed, under the stricter policy; the other place says so.
+
+    A place that is switched off does not count.
+    """
+    own = tmp_path / "hooks.json"
+    own.write_text("{}")
+    link = tmp_path / "link.json"
+    link.symlink_to(own)
+    off = Layer("off", str(own), "codex", "user", OFF)
+    first = Layer("user", str(own), "codex", "user")
+    again = Layer("user, configured", str(link), "codex", "user", None, "block")
+    other = Layer("project", "/w/hooks.json", "codex", "project")
+    once = run_once([off, first, again, other])
+    assert once[0] is off
+    assert (once[1].off, once[1].on_failure) == (None, "block")
+    assert once[2].off == f"it is a file that runs already, and runs once: user, {own}"
+    assert once[3] is other
 
 
 def test_without_a_workspace_there_is_the_users_own() -> None:
