@@ -385,7 +385,8 @@ class Decider(Closing):
             before = self._lane
             if self._closed or (before is not None and before.alive):
                 return
-            self._lose(before)
+            if before is not None:
+                self._drop(before)
             try:
                 self._lane = Stream(self._path, self._lane_name)
             except OSError:  # the next tick tries again
@@ -396,18 +397,24 @@ class Decider(Closing):
     def _lose(self, lane: Stream | None) -> None:
         """``lane`` has ended, for whoever finds out."""
         with self._answering:
-            if lane is not None and lane is self._lane:
-                self._lane = None
-                if not self._closed:
-                    self._mended.clear()
-                self._waiting.clear()
-                with suppress(OSError):
-                    self._watching.unregister(lane)
-                lane.close()
+            if lane is not None and lane is self._lane and not self._closed:
+                self._drop(lane)
+                self._link.hello()  # most likely there is another broker: be asked again at once
+
+    def _drop(self, lane: Stream) -> None:
+        self._lane = None
+        self._mended.clear()
+        self._waiting.clear()
+        with suppress(OSError):
+            self._watching.unregister(lane)
+        lane.close()
 
     def _let_go(self) -> None:
         """The descriptors of a closed decider."""
-        self._lose(self._lane)
+        with self._answering:
+            lane, self._lane = self._lane, None
+            if lane is not None:
+                lane.close()
         self._watching.close()
 
     def _content(self, answers: tuple[Answer, ...]) -> bytes | list[object]:

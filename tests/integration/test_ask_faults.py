@@ -10,12 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from broker.client import Answer, Decider, Publisher, aio
+from broker.client.core import session
 from broker.client.decider import Ask
 from broker.client.tool import Tool
 from broker.protocol.errors import BusUnreachable, ClosedError, ForkedError, LimitExceeded
@@ -164,6 +166,43 @@ def test_a_broker_that_is_replaced_ends_an_ask_and_takes_the_next(runtime_dir: P
                     return False
 
             until(allowed, "an answer through the new broker")
+
+
+def test_a_decider_finds_the_next_broker_by_the_end_of_its_lane(
+    runtime_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not wait until it has something to report; its descriptor stays, old answers do not count."""
+    for name in ("REPORT_SECONDS", "IDLE_REPORT_SECONDS"):
+        monkeypatch.setattr(session, name, 3_600.0)
+    with running_broker(runtime_dir) as bus, Decider([TOPIC], name="d", runtime_dir=bus) as asks:
+        descriptor, heard = asks.descriptor, []
+        with Tool("test", runtime_dir=bus) as tool:
+            pid = tool.request("status").body["status"]["broker"]["pid"]
+
+        def ask() -> None:
+            with suppress(BusUnreachable), agent(bus) as agents:
+                heard.append(agents.ask(TOPIC, CALL, timeout=60.0).by)
+
+        threads = [threading.Thread(target=ask)]
+        threads[0].start()
+        taken: list[Ask] = []
+        until(lambda: gain(taken, asks.batch(timeout=0.5)), "an ask")
+        os.kill(pid, signal.SIGKILL)
+        with running_broker(runtime_dir):
+
+            def asked() -> int:
+                if not threads[-1].is_alive():
+                    threads.append(threading.Thread(target=ask))
+                    threads[-1].start()
+                return gain(taken, asks.batch(timeout=0.5)) - 1
+
+            until(asked, "an ask of the next broker")
+            assert not taken[0].reply([Answer("late", "deny")])
+            assert taken[-1].reply([Answer("d", "allow")])
+            for thread in threads:
+                thread.join(60)
+        assert asks.descriptor == descriptor
+    assert heard[-1] == "d"
 
 
 def test_without_a_bus_nobody_can_be_asked(runtime_dir: Path) -> None:
