@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from broker.protocol.catalogue import check
 from broker.protocol.projections import project
-from subscribers.dialects.codex_canonical import AGENT_PAYLOAD, AgentPayloadError, from_agent, original
+from subscribers.dialects.codex_canonical import (
+    AGENT_PAYLOAD,
+    LONG_CHARACTERS,
+    AgentPayloadError,
+    from_agent,
+    original,
+)
 
 EVENTS = ["PreToolUse", "PostToolUse", "SessionStart", "Stop", "PermissionRequest", "Notification"]
 NAMES = ["session_id", "session", "tool_name", "tool", "tool_input", "tool_response", "output", "cwd"]
@@ -65,6 +71,17 @@ def test_the_text_travels_only_where_it_cannot_be_made_again() -> None:
     assert compact.payload[AGENT_PAYLOAD] == {"dialect": "codex", "event": "turn_complete"}
     spaced = from_agent("codex", b'{"hook_event_name": "Stop"}')
     assert spaced.payload[AGENT_PAYLOAD]["text"] == '{"hook_event_name": "Stop"}'
+
+
+def test_a_long_text_does_not_travel_for_the_sake_of_its_blanks() -> None:
+    """What is had back says the same in its shortest form; a text that says more always travels."""
+    tool = {"tool_name": "Bash", "tool_input": {"command": "x" * LONG_CHARACTERS}}
+    long = {"hook_event_name": "PreToolUse", **tool}
+    payload = from_agent("claude", json.dumps(long).encode()).payload
+    assert "text" not in payload[AGENT_PAYLOAD]
+    assert original(payload, "claude") == json.dumps(long, separators=(",", ":")).encode()
+    odd = json.dumps({**long, "agent_context": "theirs"}).encode()
+    assert original(from_agent("claude", odd).payload, "claude") == odd
 
 
 def test_a_value_that_is_not_allowed_costs_the_field_and_nothing_else() -> None:
