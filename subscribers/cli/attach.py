@@ -215,24 +215,45 @@ def _wanted(
         return wanted, ()
     if place.agent != "claude-code":
         raise UsageError("--http: Codex has no HTTP hooks, and refuses a file that holds one")
-    from ..config import files
     from ..hooks.withheld import HOOK_TOKEN
     from ..http.token_file import find_hook_token
     from ..sources.attach_files import state_directory
 
-    settings = files.load(os.environ, {}, None).settings
-    if not settings.http.enabled or not settings.http.port:
-        raise UsageError(
-            "--http: the HTTP API is turned off, or has no fixed port, in the configuration; "
-            "see 'prxbus config show'"
-        )
-    wanted = wanted._replace(url=f"http://127.0.0.1:{settings.http.port}/hooks/claude")
+    address, notes = _address(os.path.dirname(socket))
+    wanted = wanted._replace(url=f"{address}/hooks/claude")
     token, path = find_hook_token(state_directory(), os.environ)
     if options.token_variable:
         where = path or "the environment of 'prxbus up'"
-        return wanted, [f"start Claude Code with {HOOK_TOKEN} set to the token in {where}"]
+        return wanted, [*notes, f"start Claude Code with {HOOK_TOKEN} set to the token in {where}"]
     _refuse_committed(place.path)
-    return wanted._replace(authorization=f"Bearer {token}"), ()
+    return wanted._replace(authorization=f"Bearer {token}"), notes
+
+
+def _address(directory: str) -> tuple[str, Sequence[str]]:
+    """Where events are posted: to the API that runs on this bus, else where the configuration has it."""
+    from ..config import files
+    from ..runner.agent_http import read_address
+    from ..runner.agent_probe import is_served
+
+    settings = files.load(os.environ, {}, None).settings.http
+    configured = f"http://127.0.0.1:{settings.port}" if settings.enabled and settings.port else None
+    running = read_address(directory)
+    if running is not None and is_served(running):
+        if running == configured:
+            return running, ()
+        port = running.rpartition(":")[2]
+        otherwise = "names no port" if configured is None else f"names port {settings.port}"
+        note = (
+            f"the HTTP API of this bus is at {running} now, and the configuration {otherwise}: "
+            f"start it with 'prxbus up --http {port}' again, or attach again when it has another port"
+        )
+        return running, (note,)
+    if configured is None:
+        raise UsageError(
+            "--http: no HTTP API runs on this bus, and in the configuration it is turned off or has no fixed "
+            "port; see 'prxbus config show'"
+        )
+    return configured, (f"no HTTP API runs on this bus now; the configuration has it at {configured}",)
 
 
 def _refuse_committed(path: str) -> None:

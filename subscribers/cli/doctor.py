@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,10 +64,12 @@ def _examine(options: argparse.Namespace) -> Iterator[Finding]:
 
     yield from _installation()
     directory = runtime_directory(options.runtime_dir)
-    has_bus, found = _bus(directory)
+    has_bus, found = _bus(directory, options.runtime_dir)
     yield from found
     address, token = _http(directory)
-    expected = Expected(SHIM, os.path.join(directory, SOCKET_NAME), address, token)
+    expected = Expected(
+        SHIM, os.path.join(directory, SOCKET_NAME), address, token, runtime_dir=options.runtime_dir
+    )
     listens = False
     if has_bus:
         listens, found = _agents(directory, expected.socket)
@@ -97,7 +100,7 @@ def _installation() -> Iterator[Finding]:
         )
 
 
-def _bus(directory: str) -> tuple[bool, list[Finding]]:
+def _bus(directory: str, named: str | None) -> tuple[bool, list[Finding]]:
     from broker.client.tool import Tool
 
     from ..sources.attach_diagnosis import Finding
@@ -106,7 +109,8 @@ def _bus(directory: str) -> tuple[bool, list[Finding]]:
         with Tool("prxbus-doctor", runtime_dir=directory) as tool:
             tool.request("status")
     except BusError as error:
-        return False, [Finding("fault", f"no bus: {error}", "start one: prxbus up")]
+        start = "prxbus up" if named is None else shlex.join(["prxbus", "up", "--runtime-dir", named])
+        return False, [Finding("fault", f"no bus: {error}", f"start one: {start}")]
     return True, [Finding("ok", f"a bus answers in {directory}")]
 
 

@@ -20,6 +20,7 @@ from .hook_socket_frames import Reply
 from .hook_socket_service import STATUS
 
 TRY_SECONDS: Final = 30.0
+CONNECT_SECONDS: Final = 5.0
 _FAILED: Final = b"prxbus: "
 """How the hook command's stderr begins when there was no answer; an HTTP answer's reason begins so too."""
 
@@ -85,6 +86,16 @@ class HttpSender:
     def close(self) -> None:
         """Hang up."""
         self._connection.close()
+
+
+def is_served(address: str) -> bool:
+    """Whether anybody listens at the ``http://HOST:PORT`` of an API; who was killed has left its address."""
+    parts = urlsplit(address)
+    try:
+        with socket.create_connection((parts.hostname or "", parts.port or 0), CONNECT_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def ask_status(path: str) -> dict[str, object]:

@@ -7,16 +7,20 @@ what to do where it would not. Refuses to try anything: that is the doctor's.
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from ..dialects.codex_file import read_document
 from ..dialects.codex_profiles import CODEX, PROFILES
 from ..dialects.codex_trust import read_states, trust_status
+from ..hooks.withheld import HOOK_TOKEN
 from .attach_files import Place
-from .attach_plan import SettingsRefused, default_events, handlers_in, is_ours, read, words_of
+from .attach_plan import SettingsRefused, all_events, default_events, handlers_in, is_ours, read, words_of
+
+NOT_SERVED: Final = "it calls the HTTP API, and none is served"
 
 Level: TypeAlias = Literal["ok", "note", "fault"]
 
@@ -32,7 +36,8 @@ class Finding(NamedTuple):
 class Expected(NamedTuple):
     """How things are here: the hook command's file, the bus's socket, address and token of HTTP hooks.
 
-    ``address`` is None where no API is served. ``exists`` says whether a path is a file.
+    ``address`` is None where no API is served. ``exists`` says whether a path is a file. ``runtime_dir`` is
+    what a command has to name to find this bus, None where it finds it so.
     """
 
     shim: str
@@ -40,6 +45,7 @@ class Expected(NamedTuple):
     address: str | None
     token: str | None
     exists: Callable[[str], bool] = os.path.isfile
+    runtime_dir: str | None = None
 
 
 class Diagnosis(NamedTuple):
@@ -83,10 +89,43 @@ def _outdated(
     for event, handler in entries.items():
         for reason in _command_faults(handler, place, expected) or _http_faults(handler, expected):
             reasons.setdefault(reason, []).append(event)
+    again = f"attach again: {_command_again(place, entries, expected)}"
     for reason, events in reasons.items():
         which = f" ({', '.join(events)})" if len(events) < len(entries) else ""
-        again = f"attach again: prxbus attach {place.agent}"
-        yield Finding("fault", f"{place.path}: {reason}{which}", again)
+        port = _port(entries[events[0]])
+        hint = f"serve it: prxbus up --http {port}" if reason == NOT_SERVED and port is not None else again
+        yield Finding("fault", f"{place.path}: {reason}{which}", hint)
+
+
+def _command_again(place: Place, entries: Mapping[str, Mapping[str, Any]], expected: Expected) -> str:
+    """The command that attaches the same events in the same way, to what is here now."""
+    profile = PROFILES[place.profile]
+    posted = [str(handler["url"]) for handler in entries.values() if handler.get("type") == "http"]
+    sent = [str(_authorization(handler)) for handler in entries.values()]
+    is_closed = any("closed=1" in urlsplit(url).query for url in posted) or any(
+        words_of(handler)[-1:] == ["closed"] for handler in entries.values()
+    )
+    flags = {"--http": bool(posted), "--token-variable": any(f"${HOOK_TOKEN}" in each for each in sent)}
+    words = ["prxbus", "attach", place.agent]
+    words += [] if place.project is None else ["--project", place.project]
+    words += [flag for flag, holds in (*flags.items(), ("--fail-closed", is_closed)) if holds]
+    events = [name for name in all_events(profile) if name in entries]
+    if set(events) != set(default_events(profile)):
+        words += ["--events", "all" if len(events) == len(all_events(profile)) else ",".join(events)]
+    words += [] if expected.runtime_dir is None else ["--runtime-dir", expected.runtime_dir]
+    return shlex.join(words)
+
+
+def _port(handler: Mapping[str, Any]) -> int | None:
+    try:
+        return urlsplit(str(handler.get("url"))).port
+    except ValueError:
+        return None
+
+
+def _authorization(handler: Mapping[str, Any]) -> object:
+    headers = handler.get("headers")
+    return headers.get("Authorization") if isinstance(headers, dict) else None
 
 
 def _command_faults(handler: Mapping[str, Any], place: Place, expected: Expected) -> list[str]:
@@ -116,10 +155,10 @@ def _http_faults(handler: Mapping[str, Any], expected: Expected) -> list[str]:
     called = urlsplit(str(handler.get("url")))
     address = f"{called.scheme}://{called.netloc}"
     if expected.address is None:
-        return ["it calls the HTTP API, and none is served"]
+        return [NOT_SERVED]
     if address != expected.address:
         return [f"it calls {address}, and the HTTP API is at {expected.address}"]
-    sent = (handler.get("headers") or {}).get("Authorization")
+    sent = _authorization(handler)
     if isinstance(sent, str) and "$" not in sent and sent != f"Bearer {expected.token}":
         return ["its token is not the one of this user's bus"]
     return []

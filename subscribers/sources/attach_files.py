@@ -34,12 +34,16 @@ class Unwritable(Exception):
 
 
 class Place(NamedTuple):
-    """Where an agent's hooks are set. ``shared``: the file of a project that others may get."""
+    """Where an agent's hooks are set. ``shared``: the file of a project that others may get.
+
+    ``project`` is the project's folder, None for the user's own settings.
+    """
 
     agent: str
     profile: str
     path: str
     shared: bool
+    project: str | None = None
 
 
 def state_directory() -> str:
@@ -57,10 +61,10 @@ def find_place(agent: str, homes: Homes, project: str | None) -> Place:
     if agent == "claude-code":
         if project is None:
             return Place(agent, "claude", os.path.join(homes.claude, "settings.json"), False)
-        return Place(agent, "claude", os.path.join(project, ".claude", "settings.local.json"), False)
+        return Place(agent, "claude", os.path.join(project, ".claude", "settings.local.json"), False, project)
     if project is None:
         return Place(agent, "codex", os.path.join(homes.codex, "hooks.json"), False)
-    return Place(agent, "codex", os.path.join(project, ".codex", "hooks.json"), True)
+    return Place(agent, "codex", os.path.join(project, ".codex", "hooks.json"), True, project)
 
 
 def read_settings(path: str) -> tuple[bytes | None, Signature]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from broker.cli.main import main
+from subscribers.runner.agent_http import write_address
 from subscribers.sources.import_actions import Importer
 
 
@@ -142,6 +144,29 @@ def test_an_api_without_a_port_cannot_be_attached_to(user: User, monkeypatch: py
     """The address would be another one at each start."""
     monkeypatch.setenv("PRXBUS_HTTP_PORT", "0")
     assert "has no fixed port" in user("attach claude-code --http", 2)
+
+
+@pytest.mark.parametrize("configured,said", [("16831", "names port 16831"), ("0", "names no port")])
+def test_the_api_that_runs_is_attached_to(
+    user: User, runtime_dir: Path, monkeypatch: pytest.MonkeyPatch, configured: str, said: str
+) -> None:
+    """Wherever it is; with a note if the configuration has it elsewhere. One that was killed is none."""
+    monkeypatch.setenv("PRXBUS_RUNTIME_DIR", str(runtime_dir))
+    monkeypatch.setenv("PRXBUS_HTTP_PORT", configured)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        write_address(str(runtime_dir), f"http://127.0.0.1:{port}")
+        told = user("attach claude-code --http --events Stop")
+        assert f"at http://127.0.0.1:{port} now, and the configuration {said}: " in told
+        assert f"'prxbus up --http {port}'" in told
+        assert f'"http://127.0.0.1:{port}/hooks/claude?' in user.claude.read_text()
+        monkeypatch.setenv("PRXBUS_HTTP_PORT", str(port))
+        assert "note: " not in user("attach claude-code --http --events Stop")
+    if configured == "0":
+        monkeypatch.setenv("PRXBUS_HTTP_PORT", configured)
+        assert "no HTTP API runs on this bus" in user("attach claude-code --http", 2)
+    else:
+        assert "no HTTP API runs on this bus now; " in user("attach claude-code --http --events Stop")
 
 
 def test_settings_that_cannot_be_changed_safely_are_left(user: User) -> None:

@@ -48,7 +48,7 @@ def test_without_a_bus_it_looks_at_what_there_is(look: Any, tmp_path: Path) -> N
 
 def test_a_bus_that_listens_for_no_agents_is_a_fault(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says which setting that may be."""
-    monkeypatch.setattr(doctor, "_bus", lambda _: (True, []))
+    monkeypatch.setattr(doctor, "_bus", lambda *_: (True, []))
     (fault, text), _ = look(1)
     assert (fault, text.startswith("nobody listens for agents at ")) == ("fault", True)
 
@@ -57,7 +57,7 @@ def test_events_that_wait_or_were_lost_are_told(
     look: Any, runtime_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files in the spool, and what the process at the socket has counted; that is no fault."""
-    monkeypatch.setattr(doctor, "_bus", lambda _: (True, []))
+    monkeypatch.setattr(doctor, "_bus", lambda *_: (True, []))
     monkeypatch.setattr(doctor, "_tries", lambda *_: ())
     said = {"answered": 5, "failed": 1, "delivered": 2, "spool_dropped": 3}
     monkeypatch.setattr(agent_probe, "ask_status", lambda _: said)

@@ -10,9 +10,10 @@ import pytest
 
 from subscribers.dialects.codex_file import read_document
 from subscribers.dialects.codex_profiles import CODEX, PROFILES
+from subscribers.hooks.withheld import HOOK_TOKEN
 from subscribers.sources.attach_diagnosis import Diagnosis, Expected, diagnose
 from subscribers.sources.attach_files import Place
-from subscribers.sources.attach_plan import Wanted, attach, default_events
+from subscribers.sources.attach_plan import Wanted, all_events, attach, default_events
 
 SHIM = "/opt/prxbus/prxbus_hook.py"
 PLACES = {
@@ -86,7 +87,40 @@ def test_an_outdated_entry_is_told_once(wanted: Wanted, said: str) -> None:
     found = diagnose(PLACES["claude"], settings("claude", wanted), EXPECTED)
     (fault,) = [each for each in found.findings if each.level == "fault"]
     assert said in fault.text
-    assert fault.hint == "attach again: prxbus attach claude-code"
+    http = " --http" if wanted.url is not None else ""
+    assert fault.hint == f"attach again: prxbus attach claude-code{http}"
+
+
+PROJECT = Place("claude-code", "claude", "/my shop/.claude/settings.local.json", False, "/my shop")
+
+
+@pytest.mark.parametrize(
+    "place,wanted,flags",
+    [
+        (PROJECT, HTTP, "--project '/my shop' --http"),
+        (PLACES["claude"], HTTP._replace(authorization=f"Bearer ${HOOK_TOKEN}"), "--http --token-variable"),
+        (PLACES["claude"], HTTP._replace(closed=True), "--http --fail-closed"),
+        (PLACES["claude"], WANTED._replace(closed=True), "--fail-closed"),
+        (PLACES["claude"], WANTED._replace(events=all_events(PROFILES["claude"])), "--events all"),
+        (PLACES["codex"], WANTED._replace(events=("Stop", "PreToolUse")), "--events PreToolUse,Stop"),
+    ],
+)
+def test_what_to_do_repeats_the_flags_that_were_said(place: Place, wanted: Wanted, flags: str) -> None:
+    """The same events in the same way, into the same file; and the bus, where it has to be named."""
+    text = settings(place.profile, wanted)
+    here = EXPECTED._replace(socket="/run/2/hook.sock", address="http://127.0.0.1:2", runtime_dir="/run/2")
+    found = diagnose(place, text, here, trusting(text))
+    hints = {each.hint for each in found.findings if each.level == "fault"}
+    assert hints == {f"attach again: prxbus attach {place.agent} {flags} --runtime-dir /run/2"}
+
+
+def test_an_api_that_is_not_served_is_to_be_served() -> None:
+    """Attaching again would change nothing: the port that is called is what it is to be served at."""
+    text = settings("claude", HTTP._replace(events=("Stop",)))
+    found = diagnose(PLACES["claude"], text, EXPECTED._replace(address=None))
+    assert [each.hint for each in found.findings if each.level == "fault"] == [
+        "serve it: prxbus up --http 16831"
+    ]
 
 
 def test_each_fault_is_told_with_its_events() -> None:
