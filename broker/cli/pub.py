@@ -136,11 +136,16 @@ def meant_topic(topic: str) -> str | None:
 
 
 def event_topic(name: str) -> str | None:
-    """The topic of the catalogued event that a bare ``name`` is, or is near to; None when there is none."""
+    """The topic of the event that a bare ``name`` is in any system's words, or is near to, or None."""
     if "." in name:
         return None
+    from ..protocol.projections import DIALECT_EVENTS
     from .spelling import nearest
 
+    for names in DIALECT_EVENTS.values():
+        for event, native in names.items():
+            if native == name:
+                return LIFECYCLE + event
     near = name if name in EVENTS else nearest(name, EVENTS)
     return None if near is None else LIFECYCLE + near
 

@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument(
         "--refresh",
         action="store_true",
+        default=argparse.SUPPRESS,
         help="read the sources again, and say which imports they left behind",
     )
     bring = verbs.add_parser("import", help="show what importing a source would do; with --confirm, do it")
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reset.add_argument("scope", choices=("user", "project"), help="whose store")
     for each in (remove, reset):
         each.add_argument("--confirm", action="store_true", required=True, help="really do it")
+    parser.add_argument("--refresh", action="store_true", help="as of `list`")
     for each in (parser, *verbs.choices.values()):
         _add_shared(each, is_root=each is parser)
     parser.epilog = (
@@ -116,7 +118,7 @@ def _run(options: argparse.Namespace, importer: Importer) -> int:
 def _list(options: argparse.Namespace, importer: Importer) -> int:
     from .hooks_lines import list_document, list_lines
 
-    listing = importer.list(refresh=getattr(options, "refresh", False))
+    listing = importer.list(refresh=options.refresh)
     if _as_json(options):
         emit_json(list_document(listing))
     else:

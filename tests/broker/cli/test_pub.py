@@ -155,3 +155,9 @@ def test_a_mistyped_event_is_told_the_catalogued_one(topic: str, meant: str | No
 def test_a_bare_name_is_near_to_the_topic_of_an_event(name: str, topic: str | None) -> None:
     """The event of this name, or the nearest; a topic of one's own is nobody's slip."""
     assert event_topic(name) == topic
+
+
+@pytest.mark.parametrize("name", ["PreToolUse", "tool_call_start"])
+def test_an_event_may_be_called_as_any_system_calls_it(name: str) -> None:
+    """Claude Code's word for a tool call that is about to begin leads to the same topic as ours."""
+    assert event_topic(name) == "prx.lifecycle.tool_call_start"

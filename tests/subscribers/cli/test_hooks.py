@@ -97,6 +97,7 @@ def test_the_whole_way_of_an_import(workspace: Path, run: Run) -> None:
     assert "disabled" in run("list").out
     settings(workspace, "new")
     assert "an update is there" in run("list", "--refresh").out
+    assert run("--refresh").out == run("list", "--refresh").out
     update = run("update", name, "--json")
     assert json.loads(update.out)["plan"]["disposition"] == "update"
     done = run("update", name, "--confirm", json.loads(update.out)["fingerprint"])
