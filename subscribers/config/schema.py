@@ -61,7 +61,10 @@ class Hooks(_Section):
         False, "never", "run also the hooks at BitFun's own places, as far as its `app.json` says so"
     )
     strict: bool = _setting(
-        False, "never", "one bad handler voids its whole file of the Codex family, as it does in Codex"
+        False,
+        "never",
+        "one bad handler voids its whole file of the Codex family, as it does in Codex, and reports say of "
+        "an answer what Codex says and no more",
     )
     http_urls: str | None = _setting(
         None,

@@ -177,8 +177,8 @@ PAGE_DIFFERENCES: Final = (
         "text for the model",
         f"{BITFUN.text.limit:,} bytes of one hook, cut",
         f"about {DEFAULT_CONTEXT_LIMIT:,} tokens; the rest is in a file",
-        "as the page, for each text",
-        _AS_PAGE,
+        f"{BITFUN.text.limit:,} bytes of each text of a hook, cut",
+        "as its program: each text by itself",
     ),
     PageDifference(
         "B7",

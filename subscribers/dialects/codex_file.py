@@ -18,7 +18,7 @@ from .codex_events import EVENTS
 from .codex_findings import CodexFindings
 from .codex_groups import GROUP_KEYS, Entry, Reading, read_hooks
 from .codex_place import contradiction
-from .codex_profiles import Profile
+from .codex_profiles import OWN_FILE_BYTES, Profile
 from .codex_rules import CODES
 from .codex_spec import CodexDocument
 from .codex_toml import TomlRefused, read_toml
@@ -150,13 +150,23 @@ def has_duplicates(text: bytes) -> bool:
 def _refusal(
     reading: Reading, code: str, message: str, line: int | None, column: int | None, hint: str | None
 ) -> Read:
-    """A file that nothing can be made of, with the one remark that says so."""
+    """A file that nothing can be made of, with what says so, and what the agent would do with it."""
     findings = reading.findings
-    said = Diagnostic(CODES[code], code, findings.path, line, column, None, message, hint)
+    is_ours = code == "file_too_large" and findings.profile.max_file_bytes == OWN_FILE_BYTES
+    refusal = None if is_ours else message
+    said = [Diagnostic(CODES[code], code, findings.path, line, column, None, message, hint)]
+    if refusal is not None and code != "not_read":
+        said.append(_would_refuse(refusal, findings, None))
     own = findings.profile.own_texts
     warnings = (f"failed to parse hooks config {findings.path}: {message}",) if own else ()
     document = CodexDocument(
-        findings.path, findings.profile.name, (), (said,), True, warnings=warnings, upstream_refusal=message
+        findings.path,
+        findings.profile.name,
+        (),
+        tuple(said),
+        True,
+        warnings=warnings,
+        upstream_refusal=refusal,
     )
     return Read(document, ())
 
@@ -268,13 +278,18 @@ def _result(reading: Reading, content: bytes, *, strict: bool) -> Read:
 def _about_refusal(refusal: str | None, reading: Reading, *, strict: bool) -> tuple[Diagnostic, ...]:
     """What the agent does with the file, however much else there is to say."""
     agent = reading.findings.profile.agent
-    if refusal is None or (reading.refused and not strict):
+    if refusal is None:
         return ()
-    code, message = "upstream_refuses", f"{agent} would refuse this whole file: {refusal}"
-    if reading.refused:
+    if reading.refused and strict:
         code, message = "refused", f"the file is refused, as {agent} refuses it: {refusal}"
+        return (Diagnostic(CODES[code], code, reading.findings.path, None, None, None, message, None),)
     hint = None if reading.refused else "correct it, so that both run the same"
-    return (Diagnostic(CODES[code], code, reading.findings.path, None, None, None, message, hint),)
+    return (_would_refuse(refusal, reading.findings, hint),)
+
+
+def _would_refuse(refusal: str, findings: CodexFindings, hint: str | None) -> Diagnostic:
+    code, message = "upstream_refuses", f"{findings.profile.agent} would refuse this whole file: {refusal}"
+    return Diagnostic(CODES[code], code, findings.path, None, None, None, message, hint)
 
 
 def _warnings(reading: Reading, refusal: str | None) -> tuple[str, ...]:

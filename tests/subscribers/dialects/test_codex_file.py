@@ -61,11 +61,13 @@ def test_a_file_may_hold_nothing(document: object) -> None:
     ],
 )
 def test_what_refuses_a_file_in_every_profile(content: bytes, code: str, profile: Profile) -> None:
-    """One remark, no handler, and the agent would refuse it too."""
+    """One remark, no handler, and the agent would refuse it too, which is said."""
     found = read(content, profile)
     assert found.refused
-    assert codes(found) == [code]
+    assert codes(found) == sorted([code, "upstream_refuses"])
     assert found.upstream_refusal
+    told = next(each.message for each in found.diagnostics if each.code == "upstream_refuses")
+    assert told == f"{profile.agent} would refuse this whole file: {found.upstream_refusal}"
     assert len(found.warnings) == (1 if profile.own_texts else 0)
 
 
@@ -74,7 +76,8 @@ def test_a_root_key_that_is_unknown_refuses_the_file() -> None:
     document = {"$schema": "x", "hooks": {"Stop": [{"hooks": [GOOD]}]}}
     found = read(document)
     assert found.refused
-    assert codes(found) == ["unknown_root_key"]
+    assert codes(found) == ["unknown_root_key", "upstream_refuses"]
+    assert "Codex would refuse this whole file: unknown field `$schema`" in found.diagnostics[0].message
     assert found.warnings == (
         f"failed to parse hooks config {PATH}: unknown field `$schema`, expected `description` or `hooks`",
     )
@@ -85,15 +88,15 @@ def test_a_root_key_that_is_unknown_refuses_the_file() -> None:
 def test_an_event_at_the_root_says_where_it_belongs() -> None:
     """It is the commonest mistake of all."""
     found = read({"Stop": []}, BITFUN)
-    assert codes(found) == ["misplaced_event"]
-    assert (found.diagnostics[0].line, found.diagnostics[0].hint) == (2, 'move it into "hooks"')
+    assert codes(found) == ["misplaced_event", "upstream_refuses"]
+    assert (found.diagnostics[1].line, found.diagnostics[1].hint) == (2, 'move it into "hooks"')
 
 
 def test_contents_of_another_system_are_said_once() -> None:
     """And nothing runs; what Codex itself would say is kept apart."""
     found = read({"version": 1, "hooks": {"preToolUse": [{"command": "x"}]}})
     assert found.refused
-    assert codes(found) == ["other_system"]
+    assert codes(found) == ["other_system", "upstream_refuses"]
     assert "unknown field `version`" in str(found.upstream_refusal)
     prx = read({"hooks": {"tool_call": [{"command": "x"}]}}, CLAUDE, "/w/.claude/settings.json")
     assert prx.refused
@@ -105,7 +108,13 @@ def test_a_file_that_is_too_large_is_not_looked_at() -> None:
     """One byte more than the page allows."""
     content = b"{}".ljust(1_048_576)
     assert read(content, BITFUN).diagnostics == ()
-    assert codes(read(content + b" ", BITFUN)) == ["file_too_large"]
+    assert codes(read(content + b" ", BITFUN)) == ["file_too_large", "upstream_refuses"]
+
+
+def test_a_bound_of_ours_is_none_of_the_agents() -> None:
+    """Nobody says that Codex would refuse a file that only we find too large."""
+    found = read(b"{}".ljust(CODEX.max_file_bytes + 1))
+    assert (codes(found), found.upstream_refusal) == (["file_too_large"], None)
 
 
 def test_a_description_is_text_or_nothing() -> None:
@@ -376,7 +385,7 @@ def test_a_toml_file_that_is_refused(text: str, code: str, line: int | None) -> 
     """With the line, where the parser knows it."""
     found = read(text.encode(), path=CONFIG)
     assert found.refused
-    assert [(d.code, d.line) for d in found.diagnostics] == [(code, line)]
+    assert {(d.code, d.line) for d in found.diagnostics} == {(code, line), ("upstream_refuses", None)}
 
 
 @pytest.mark.parametrize("profile", [BITFUN, CLAUDE], ids=lambda profile: profile.name)
@@ -387,7 +396,7 @@ def test_codex_alone_reads_toml(profile: Profile) -> None:
 
 def test_bytes_that_are_no_text_are_no_toml() -> None:
     """Nothing is raised."""
-    assert codes(read(b"\xff", path=CONFIG)) == ["not_toml"]
+    assert codes(read(b"\xff", path=CONFIG)) == ["not_toml", "upstream_refuses"]
 
 
 def test_a_bad_table_is_warned_of_in_codex_own_words() -> None:
