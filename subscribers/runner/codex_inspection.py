@@ -84,7 +84,9 @@ def _remarks(
     text = command if not handler.args else ""
     script = missing_script(text, (command, *handler.args), file.workspace, env, os.path.exists)
     if script is not None:
-        hint = "its exit code will be told as a start that failed, and not read as a block"
+        hint = (
+            "put it there, or correct its path: until then the run is told as failed, and nothing is blocked"
+        )
         yield _said("warning", "missing_script", handler, file, script, hint)
     if handler.args or handler.event not in EVENTS:
         return

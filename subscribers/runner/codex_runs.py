@@ -7,22 +7,37 @@ command is enclosed where a sandbox is configured. Refuses to know events, round
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from ..dialects.codex_spec import CodexHandler
+from ..hooks.invocation import Invocation
 from ..hooks.outcome import Outcome
 from ..runtimes.child import run
 from ..runtimes.deadlines import Deadlines
 from ..runtimes.reaper import Reaper
 from ..runtimes.spawn import StartFailed
 from .codex_http import call
-from .codex_invocation import NotRunnable, Scene, environment_of, invocation_of
+from .codex_invocation import (
+    OUTPUT_BYTES,
+    RUN_VARIABLE,
+    NotRunnable,
+    Scene,
+    environment_of,
+    invocation_of,
+)
 from .codex_selection import Chosen
-from .codex_start_failure import as_it_was
+from .codex_start_failure import DOUBTFUL, as_it_was
 from .dispatch import Enclose, Release
 
 if TYPE_CHECKING:
     from ..sources.trust_gate import TrustGate
+
+READING_SECONDS: Final = 2.0
+"""How long a shell may take to read a command without running it."""
+
+_STARTUP: Final = frozenset({"BASH_ENV", "ENV"})
+"""Variables that name files which a shell reads before its command."""
 
 
 class Runs:
@@ -76,7 +91,18 @@ class Runs:
             except (StartFailed, OSError) as error:
                 return Outcome.not_started(str(error))
         outcome = run(invocation, self._reaper, on_end=release, unwanted=unwanted)
-        return as_it_was(outcome, argv, _text_of(chosen.handler), scene.cwd, env, os.path.exists)
+        text = _text_of(chosen.handler)
+        return as_it_was(
+            outcome, argv, text, scene.cwd, env, os.path.exists, lambda: self._reading(argv[0], text, env)
+        )
+
+    def _reading(self, shell: str, text: str, env: Mapping[str, str]) -> str | None:
+        """What a shell writes of a text that it cannot read. It reads only, and runs nothing."""
+        env = {name: value for name, value in env.items() if name not in _STARTUP}
+        argv = (shell, "-n", "-c", text)
+        reading = Invocation(argv, env, "/", None, READING_SECONDS, 0.0, OUTPUT_BYTES, RUN_VARIABLE)
+        outcome = run(reading, self._reaper)
+        return outcome.stderr.text() if outcome.exit_code == DOUBTFUL and not outcome.stdout.total else None
 
 
 def _text_of(handler: CodexHandler) -> str:

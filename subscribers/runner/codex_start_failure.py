@@ -1,38 +1,53 @@
 """Whether an exit code 2 is the handler's word, or that of a shell or interpreter that never came to it.
 
 Exit code 2 blocks, and it is also what ``python3``, ``perl`` and ``sh`` say of a script that is not there,
-and a shell of a command that it cannot read. A guard whose script was renamed must be told as broken, not
-read as a block whose reason is an error message. Decides that from the command, the folder and the error
-output. It refuses to run anything; whether a file exists comes in as a function.
+and a shell of a command that it cannot read. A guard that ran must block, whatever it wrote, so a run counts
+as not started only where nothing else can have happened; in doubt exit code 2 is a block. Decides that from
+the command, the folder and the output. It refuses to run or open anything: whether a file exists, and what a
+shell says of a command that it only reads, come in as functions.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from os.path import basename, expanduser, join
+from os.path import basename, join
 from typing import Final
 
 from ..hooks.diagnostics import quote
 from ..hooks.outcome import Outcome
 
 DOUBTFUL: Final = 2
-"""The only exit code that means something to a dialect and is also a shell's own."""
+"""The only exit code that means something to a dialect and is also a shell's own.
+
+``bash`` and ``zsh`` end with 127 where a script is not there, ``node`` and ``ruby`` with 1: no block.
+"""
 
 INTERPRETER: Final = re.compile(r"(?:ba|da|z|k)?sh|(?:python|pypy|perl|ruby|node|php|lua)[0-9.]*")
 """Programs whose first argument, unless it is an option, is the script that they run."""
 
-_SEPARATOR: Final = re.compile(r"[;&|()<>\n]+")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-_WRAPPERS: Final = frozenset({"exec", "env", "nice", "nohup", "command", "time"})
-_OWN_WORDS: Final = re.compile(
-    r"(?P<python>\S*python\S*: can't open file .*)"
-    r"|(?P<perl>Can't open perl script .*)"
-    r"|(?P<shell>\S*\bsh: 0: cannot open .*)"
+SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh"})
+"""Shells that read a command without running it when told ``-n``."""
+
+_OPTIONS: Final = tuple(
+    (re.compile(name), re.compile(options))
+    for name, options in ((r".*sh$", r"-[eux]+"), (r"py", r"-[uEBIsSO]+"), (r"", r"(?!)"))
 )
+"""Options before a script that take no value, by kind of interpreter; no other one is understood."""
+_PLAIN: Final = re.compile(r"[\w@%+:,./=-]+")
+_SINGLE: Final = re.compile(r"'([^']*)'")
+_DOUBLE: Final = re.compile(r'"([^"$`\\!]*)"')
+_KNOWN: Final = re.compile(r'(?P<quote>"?)\$(?P<name>HOME|CLAUDE_PROJECT_DIR)(?=/|"/)')
+_SPLIT: Final = re.compile(r"[\s*?\[\]\\]")
+
+_PYTHON: Final = re.compile(
+    r"[^\n]*: can't open file (?P<q>['\"])(?P<path>.*)(?P=q): \[Errno 2\] No such file or directory",
+    re.DOTALL,
+)
+
+Reading = Callable[[], str | None]
+"""What a shell writes of its command when it only reads it; None where it can read it, or nobody can tell."""
 
 
 def as_it_was(
@@ -42,91 +57,122 @@ def as_it_was(
     cwd: str,
     env: Mapping[str, str],
     exists: Callable[[str], bool],
+    reading: Reading,
 ) -> Outcome:
     """The outcome of a run, or one that says that the handler was never started, and why.
 
     ``argv`` is what was run; ``command`` the text that its shell was given, empty where there was none.
     """
-    if outcome.exit_code != DOUBTFUL:
+    printed = outcome.stdout.total or outcome.stderr.truncated
+    if outcome.exit_code != DOUBTFUL or printed:
         return outcome
-    said = outcome.stderr.text().strip()
-    why = missing_script(command, argv, cwd, env, exists) or _own_words(said, argv[0])
+    said = outcome.stderr.text()
+    why = _never_found(said, command, argv, cwd, env, exists) or _never_read(said, command, argv, reading)
     return outcome if why is None else replace(outcome, status="not_started", exit_code=None, reason=why)
 
 
-def _own_words(said: str, shell: str) -> str | None:
-    """What a shell or interpreter says in its first line; None where the words are the handler's."""
-    first = said.partition("\n")[0]
-    if re.match(rf"{re.escape(shell)}: (?:-c: )?(?:line )?\d+: ", first) or _OWN_WORDS.fullmatch(first):
-        return f"its command did not get as far as the handler: {first[:500]}"
-    return None
+def _never_found(
+    said: str,
+    command: str,
+    argv: tuple[str, ...],
+    cwd: str,
+    env: Mapping[str, str],
+    exists: Callable[[str], bool],
+) -> str | None:
+    words = _words(command, env) if command else argv
+    script = None if words is None else _script(words)
+    if words is None or script is None or not _is_own_word(said.removesuffix("\n"), words[0], script):
+        return None
+    return missing_script(command, argv, cwd, env, exists)
+
+
+def _is_own_word(said: str, program: str, script: str) -> bool:
+    """Whether that is all that an interpreter says of a script that is not there."""
+    name = basename(program)
+    if name.startswith(("python", "pypy")):
+        found = _PYTHON.fullmatch(said)
+        if found is None:
+            return False
+        return found["path"] == script or (script[:1] != "/" and found["path"].endswith(f"/{script}"))
+    if name.startswith("perl"):
+        return said == f'Can\'t open perl script "{script}": No such file or directory'
+    return said in (
+        f"{program}: 0: cannot open {script}: No such file",
+        f"{program}: 0: Can't open {script}",
+        f"{program}: can't open '{script}': No such file or directory",
+    )
+
+
+def _never_read(said: str, command: str, argv: tuple[str, ...], reading: Reading) -> str | None:
+    """That a shell could not read its command; of more than one line it may have run the first ones."""
+    shell = argv[0]
+    if not command or "\n" in command.strip() or basename(shell) not in SHELLS:
+        return None
+    if not said.startswith(f"{shell}: ") or said != reading():
+        return None
+    return f"its command cannot be read by {shell}: {said.strip()[:500]}"
 
 
 def missing_script(
     command: str, argv: tuple[str, ...], cwd: str, env: Mapping[str, str], exists: Callable[[str], bool]
 ) -> str | None:
-    """That a command's script is not there; None where nothing is missing, or nobody can say.
+    """That the script which is all of a command is not there; None where it is, or only a shell can tell.
 
     Parameters are as for :func:`as_it_was`.
     """
-    for words in _commands(command) if command else iter([list(argv)]):
-        if words[0] == "cd" and len(words) > 1:
-            folder = _expanded(words[1], env)
-            if folder is None:
-                return None  # from here on nobody knows where it is
-            cwd = join(cwd, folder)
-            continue
-        script = _script(words)
-        path = None if script is None else _expanded(script, env)
-        if path is not None and not exists(join(cwd, path)):
-            return f"its script {quote(join(cwd, path))} is not there"
+    words = _words(command, env) if command else argv
+    script = None if words is None else _script(words)
+    if script is None or exists(join(cwd, script)):
+        return None
+    return f"its script {quote(join(cwd, script))} is not there"
+
+
+def _script(words: tuple[str, ...]) -> str | None:
+    """The script that an interpreter is told to run."""
+    if INTERPRETER.fullmatch(basename(words[0])) is None:
+        return None
+    options = next(each for name, each in _OPTIONS if name.match(basename(words[0])))
+    for word in words[1:]:
+        if not word.startswith("-"):
+            return word or None
+        if options.fullmatch(word) is None:
+            return None
     return None
 
 
-def _commands(text: str) -> Iterator[list[str]]:
-    """The simple commands of a shell's text, as words; none where the words cannot be told apart."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=";&|()<>\n")
-    lexer.whitespace = " \t\r"
-    lexer.whitespace_split = True
-    words: list[str] = []
-    try:
-        tokens = list(lexer)
-    except ValueError:
-        return
-    for token in [*tokens, ";"]:
-        if _SEPARATOR.fullmatch(token):
-            if words := _without_prefix(words):
-                yield words
-            words = []
-        else:
-            words.append(token)
+def _words(command: str, env: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The words of one simple command without anything that a shell would have to work out; else None."""
+    words = []
+    at, command = 0, command.strip(" \t")
+    while at < len(command):
+        pieces = []
+        for piece, end in _pieces(command, at, env):
+            if piece is None:
+                return None
+            pieces.append(piece)
+            at = end
+        words.append("".join(pieces))
+        while command[at : at + 1] in (" ", "\t"):
+            at += 1
+    return tuple(words) or None
 
 
-def _without_prefix(words: list[str]) -> list[str]:
-    """The words from the program on."""
-    while words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in _WRAPPERS):
-        words = words[1:]
-    return words
-
-
-def _script(words: list[str]) -> str | None:
-    if INTERPRETER.fullmatch(basename(words[0])) is None:
-        return None
-    arguments = words[1:]
-    while arguments and arguments[0] in ("-u", "-E", "-s", "-B", "-I", "-e", "-x", "-P", "--"):
-        arguments = arguments[1:]
-    if words[1:2] == ["-e"] and not basename(words[0]).endswith("sh"):
-        return None  # a program in the command itself
-    return None if not arguments or arguments[0].startswith("-") else arguments[0]
-
-
-def _expanded(text: str, env: Mapping[str, str]) -> str | None:
-    """A word with its variables and home directory put in; None for what only a shell can tell."""
-    if any(mark in text for mark in ("$(", "`", "*", "?", "[")):
-        return None
-    found = _VARIABLE.sub(lambda match: env.get(match[1] or match[2], ""), text)
-    if "$" in found:
-        return None
-    if found == "~" or found.startswith("~/"):
-        return env["HOME"] + found[1:] if env.get("HOME") else expanduser(found)
-    return found
+def _pieces(command: str, at: int, env: Mapping[str, str]) -> Iterator[tuple[str | None, int]]:
+    """The pieces of the word at ``at``, with where each ends; None for one that only a shell can read."""
+    if command.startswith("~/", at):
+        yield env.get("HOME") or None, at + 1
+        at += 1
+    elif known := _KNOWN.match(command, at):
+        value, is_bare = env.get(known["name"], ""), not known["quote"]
+        yield None if not value or (is_bare and _SPLIT.search(value)) else value, known.end()
+        at = known.end()
+        if not is_bare:  # the rest of the quoted piece
+            rest = _DOUBLE.match(f'"{command[at:]}')
+            yield (None, at) if rest is None else (rest[1], at := at + rest.end() - 1)
+    while at < len(command) and command[at] not in " \t":
+        found = _PLAIN.match(command, at) or _SINGLE.match(command, at) or _DOUBLE.match(command, at)
+        if found is None:
+            yield None, at
+            return
+        at = found.end()
+        yield found[found.lastindex or 0], at

@@ -43,7 +43,7 @@ CASES: dict[str, tuple[str, str | None, str | None]] = {
     "deny": (f"echo '{DENY}'", "no", None),
     "blank": ("exit 2", None, "exited with code 2 but did not write a blocking reason to stderr"),
     "missing": ("python3 ./gone.py", None, "is not there"),
-    "unreadable_command": ("echo 'unbalanced", None, "did not get as far as the handler"),
+    "unreadable_command": ("echo 'unbalanced", None, "cannot be read by "),
     "other": ("echo oops >&2; exit 7", None, "hook exited with code 7"),
     "killed": ("kill -9 $$", None, "hook exited without a status code"),
     "two": (f"echo '{DENY}'; echo '{DENY}'", None, "invalid pre-tool-use JSON output"),
