@@ -133,6 +133,7 @@ def _carry_out(
     secret: bool,
 ) -> int:
     """Show a plan or do it; with a ``secret`` in it the file becomes its user's alone."""
+    from ..sources import attach_created
     from ..sources.attach_files import (
         changing,
         make_private,
@@ -147,6 +148,7 @@ def _carry_out(
         text, _ = read_settings(place.path)
         plan = plan_of(text)
         written = False
+        removed = _is_left_bare(plan) and attach_created.is_made(place.path, state)
     else:
         with changing(state):
             if secret:
@@ -154,7 +156,14 @@ def _carry_out(
             text, looked = read_settings(place.path)
             plan = plan_of(text)
             written = plan.text != (text or b"")
-            if written:
+            removed = _is_left_bare(plan) and attach_created.is_made(place.path, state)
+            if removed:
+                copy = attach_created.take_away(place.path, looked, state)
+            elif written:
+                if text is None:
+                    attach_created.remember(place.path, state)
+                elif all(change.what == "add" for change in plan.changes):
+                    attach_created.forget(place.path, state)
                 copy = replace_settings(place.path, plan.text, looked, state)
     if options.json:
         emit_json(
@@ -165,12 +174,21 @@ def _carry_out(
                 "others": plan.others,
                 "notes": list(notes),
                 "written": written,
+                "removed": removed and written,
                 "backup": copy,
             }
         )
     else:
+        notes = [*notes, "nothing else is in the file that 'attach' made: it goes too"] if removed else notes
         emit("\n".join(_lines(place, plan, notes, written=written, copy=copy, dry=options.dry_run)))
     return DONE
+
+
+def _is_left_bare(plan: Plan) -> bool:
+    """Whether our last entry goes, and nothing at all stays."""
+    from ..sources.attach_plan import read
+
+    return any(change.what == "remove" for change in plan.changes) and not read(plan.text)
 
 
 def _lines(

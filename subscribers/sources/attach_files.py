@@ -98,7 +98,7 @@ def replace_settings(path: str, text: bytes, looked: Signature, state_dir: str) 
     """
     try:
         os.makedirs(os.path.dirname(os.path.realpath(path)), exist_ok=True)
-        copy = _keep_copy(path, os.path.join(state_dir, BACKUP_FOLDER))
+        copy = keep_copy(path, state_dir)
         if not GuardedFile(path).replace(text, looked):
             raise Unwritable(f"{path} was changed by somebody else meanwhile; nothing was written")
     except OSError as error:
@@ -161,8 +161,9 @@ def _git(root: str, *words: str) -> int | None:
         return None
 
 
-def _keep_copy(path: str, folder: str) -> str | None:
-    """Copy the file to ``folder``; raises OSError."""
+def keep_copy(path: str, state_dir: str) -> str | None:
+    """Copy the file into ``state_dir``, for this user alone; None where there is none. Raises OSError."""
+    folder = os.path.join(state_dir, BACKUP_FOLDER)
     os.makedirs(folder, 0o700, exist_ok=True)
     try:
         with open(path, "rb") as file:

@@ -79,6 +79,31 @@ def test_a_plan_is_shown_then_carried_out_then_undone(user: User) -> None:
     assert not user.codex.exists()
 
 
+def test_what_attaching_made_goes_with_the_last_entry(user: User) -> None:
+    """The file and its folders, unless something else is in them; a file that was there before stays."""
+    project = user.home / "shop"
+    project.mkdir()
+    folder = project / ".claude"
+    user(f"attach claude-code --project {project}")
+    user(f"attach claude-code --project {project} --events Stop")
+    assert "it goes too" in user(f"detach claude-code --dry-run --project {project}")
+    assert events(folder / "settings.local.json") == ["Stop"]
+    told = user(f"detach claude-code --project {project}")
+    assert "it goes too" in told
+    assert '"Stop"' in Path(told.rpartition("what it was before: ")[2].strip()).read_text()
+    assert list(project.iterdir()) == []
+    user(f"attach claude-code --project {project}")
+    (folder / "mine").touch()
+    user(f"detach claude-code --project {project}")
+    assert list(folder.iterdir()) == [folder / "mine"]
+    local = folder / "settings.local.json"
+    user(f"attach claude-code --project {project}")
+    local.write_text("{}\n")
+    user(f"attach claude-code --project {project}")
+    user(f"detach claude-code --project {project}")
+    assert local.read_text() == "{}\n"
+
+
 def test_codex_says_that_it_will_ask_for_trust(user: User) -> None:
     """And of a project's file, that it may be committed; no token is in either."""
     assert "Codex asks you to trust" in user("attach codex")
