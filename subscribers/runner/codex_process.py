@@ -30,6 +30,7 @@ from broker.protocol.topics import LIFECYCLE
 
 from ..config import files
 from ..dialects.codex_events import BY_CANONICAL
+from ..dialects.codex_profiles import PROFILES
 from ..hooks.diagnostics import Diagnostic
 from ..runtimes.deadlines import Deadlines
 from ..runtimes.orphans import become_subreaper
@@ -57,8 +58,8 @@ TOPICS: Final = tuple(f"{LIFECYCLE}{name}" for name in BY_CANONICAL)
 BACKGROUND_RUNS: Final = 32
 """Asynchronous handlers at once, of all sessions."""
 
-ASYNC_AT_ONCE: Final = 8
-"""Of them, those of one session (contract 4.7)."""
+ASYNC_AT_ONCE: Final = min(profile.async_at_once for profile in PROFILES.values())
+"""Of them, those of one session: as many as each of the agents would have."""
 
 PREPARING: Final = 4
 """Threads that take large payloads apart."""

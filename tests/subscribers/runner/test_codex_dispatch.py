@@ -17,6 +17,7 @@ from subscribers.config.hook_files import HookFile
 from subscribers.hooks.outcome import Captured, Outcome
 from subscribers.runner.codex_dispatch import INLINE_BYTES, NO_ROOM, OVER, CodexDispatcher
 from subscribers.runner.codex_invocation import Scene
+from subscribers.runner.codex_process import ASYNC_AT_ONCE
 from subscribers.runner.codex_reports import OBSERVED
 from subscribers.runner.codex_runs import Runs
 from subscribers.runner.codex_selection import Chosen
@@ -112,7 +113,7 @@ class Stage:
         self.reported = threading.Condition()
         self.teller = Teller(self._publish)
         self.pool = RunPool(**pool)
-        self.background = RunPool(per_hook=8)
+        self.background = RunPool(per_hook=ASYNC_AT_ONCE)
         self.preparing = RunPool(total=1)
         self.deadlines = Deadlines()
         self.spill = SpillFiles(str(root))
@@ -426,6 +427,27 @@ def test_asynchronous_handlers_are_heard_at_the_next_safe_point(stage: Stage) ->
     assert stage.ask("user_prompt", {"prompt": "x"}).answers == []
     modes = {each["execution_mode"] for each in stage.reports_of("prx.hooks.run", 2)}
     assert modes == {"async"}
+
+
+def test_what_a_run_says_that_outlives_a_reload_is_heard(stage: Stage) -> None:
+    """Its handler is in no file any more: it ends as it began, and the session hears it."""
+    hold, started = threading.Event(), threading.Event()
+
+    def said() -> Outcome:
+        started.set()
+        hold.wait(SECONDS)
+        return printed('{"systemMessage": "old"}')
+
+    stage.file("codex", "PostToolUse", {**stage.says("before", said), "async": True})
+    stage.ask("tool_call", {**BASH, "success": True})
+    assert started.wait(SECONDS)
+    stage.files.clear()
+    stage.file("codex", "Stop", stage.says("after", printed("")))
+    commands = [handler.command for handler in stage.documents.look_again().handlers]
+    assert commands == ["after"]
+    hold.set()
+    stage.reports_of("prx.hooks.run", 1)
+    assert only(stage.ask("user_prompt", {"prompt": "x"})).system_message == "old"
 
 
 def test_at_most_eight_asynchronous_handlers_of_a_session_run_at_once(stage: Stage) -> None:
