@@ -76,6 +76,9 @@ def _handler(
     profile, handler = PROFILES[read.document.profile], entry.handler
     value = entry.value if isinstance(entry.value, dict) else {}
     command, matcher = value.get("command", value.get("url")), entry.matcher
+    args = () if handler is None else handler.args or ()
+    if handler is not None and handler.kind == "mcp_tool":
+        command, args = handler.server, (handler.tool,)  # what it would call
     runtime: Runtime = "http" if value.get("type") == "http" else "shell"
     reviewed = () if handler is None or not profile.reviews else (_review(handler, profile, states),)
     return Handler(
@@ -86,7 +89,7 @@ def _handler(
         status=_status(entry, said, read),
         topics=() if entry.rule is None else (LIFECYCLE + entry.rule.canonical,),
         command=command if isinstance(command, str) else None,
-        args=() if handler is None else handler.args or (),
+        args=args,
         matcher=matcher if isinstance(matcher, str) else None,
         timeout_s=None if handler is None else handler.timeout_s,
         timeout_from=None if handler is None else "own" if handler.timeout_is_own else "default",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from subscribers.config.hook_files import HookFile
 from subscribers.dialects.codex_explanation import explain
 from subscribers.dialects.codex_file import read_document, read_entries
 from subscribers.dialects.codex_profiles import CODEX
 from subscribers.dialects.codex_spec import CodexDocument, CodexHandler, TrustState
 from subscribers.dialects.codex_trust import command_identity, merge_states, read_states, trust_status
+from subscribers.sources.codex_layers import Scope, Switches, layers
+from subscribers.sources.codex_switches import BitFunSwitches
 from tests.conformance.codex.conformance import Case
+from tests.conformance.codex.host import Host, Tool, answers_with
 
 JSON_FILE: Final = "/tmp/hooks.json"
 TOML_FILE: Final = "/tmp/config.toml"
@@ -145,7 +149,9 @@ def a2_1() -> None:
     """A template stays one, and the listing shows the target."""
     handler = only(load(group("UserPromptSubmit", {**MCP, "input": {"q": "${prompt}"}})))
     assert handler.tool_input == {"q": "${prompt}"}
-    assert (handler.server, handler.tool) == ("s", "t")
+    content = json.dumps(group("UserPromptSubmit", {**MCP, "input": {"q": "${prompt}"}})).encode()
+    (listed,) = explain(content, JSON_FILE, CODEX, strict=True).handlers
+    assert (listed.command, listed.args) == ("s", ("t",))
 
 
 def a2_2() -> None:
@@ -202,8 +208,14 @@ def a2_7() -> None:
 
 def a2_8() -> None:
     """A handler that nobody reviewed runs, and is still said to be that."""
-    handler = only(load(group("PreToolUse", ECHO, matcher="Bash")))
+    document = group("PreToolUse", ECHO, matcher="Bash")
+    handler = only(load(document))
     assert trust_status(handler, {}) == "untrusted"
+    agent = Host(document, {"echo hello": answers_with("")})
+    agent.turn("go", [Tool("Bash", {"command": "ls"}), "done"])
+    assert [command for command, _ in agent.runs] == ["echo hello"]
+    (listed,) = explain(json.dumps(document).encode(), JSON_FILE, CODEX, strict=True).handlers
+    assert (listed.status, [each.code for each in listed.diagnostics]) == ("ok", ["review_untrusted"])
 
 
 OFF: Final = '[hooks.state."/tmp/config.toml:pre_tool_use:0:0"]\nenabled = false\n'
@@ -285,14 +297,6 @@ def a3_5() -> None:
 # ---- A4: the engine --------------------------------------------------------------------------------------
 
 
-def a4_11() -> None:
-    """A fault in a layer of configuration is a warning, and no more."""
-    document = load(TABLES.replace("^Bash$", "["), TOML_FILE)
-    assert not document.refused
-    (warning,) = document.warnings
-    assert "invalid matcher" in warning
-
-
 def a4_19() -> None:
     """A key of an administrator's file does nothing in a user's."""
     assert only(load(f"allow_managed_hooks_only = true\n{TABLES}", TOML_FILE)).command == "x"
@@ -320,10 +324,15 @@ def a5_1() -> None:
     (review,) = listed.diagnostics
     assert (listed.status, review.code) == ("ok", "review_untrusted")
     assert handler.digest in review.message
+    named = [HookFile(TOML_FILE, "codex", False)]
+    found = layers("/c", None, Switches(), BitFunSwitches(), named, environ={})
+    (layer,) = (each for each in found if each.path == TOML_FILE)
+    assert (layer.scope, layer.off) == ("user", None)
+    assert get_args(Scope) == ("user", "project")  # nothing else has hooks: none are managed
 
 
 _MANAGED: Final = "nothing is managed: prxbus reads no administrator's requirements"
-_PLUGINS: Final = "prxbus runs no plugins of Codex; what they hold can be imported"
+_PLUGINS: Final = "hooks of Codex's plugins are not read, and not imported"
 _TOOLS: Final = "prxbus calls no tools of MCP servers: such handlers are listed and not run"
 _REMOTE: Final = "prxbus has no remote executors"
 _RECORDS: Final = "prxbus never writes Codex's records, and its own trust is a workspace's"
@@ -347,7 +356,7 @@ CASES: Final = (
     Case("A2.5", "an invalid matcher where matchers mean nothing", a2_5),
     Case("A2.6", "a valid matcher of PreToolUse", a2_6),
     Case("A2.7", "the time of SessionEnd", a2_7),
-    Case("A2.8", "an untrusted handler that runs nevertheless", a2_8),
+    Case("A2.8", "an untrusted handler runs nevertheless, and is listed as that", a2_8),
     Case("A2.9", "a handler that was switched off", a2_9),
     Case("A2.10", "a star as a matcher", a2_10),
     Case("A2.11", "a valid matcher of PostToolUse", a2_11),
@@ -375,7 +384,7 @@ CASES: Final = (
     Case("A4.8", "managed: tools at the end of a session", not_applicable=_MANAGED),
     Case("A4.9", "managed by nobody knows whom", not_applicable=_MANAGED),
     Case("A4.10", "managed and valid", not_applicable=_MANAGED),
-    Case("A4.11", "a fault in a layer of configuration is a warning", a4_11),
+    Case("A4.11", "a fault in a managed layer is a warning", not_applicable=_MANAGED),
     Case("A4.12", "managed hooks run from their folder", not_applicable=_MANAGED),
     Case("A4.13", "managed hooks on Windows", not_applicable=_MANAGED),
     Case("A4.14", "managed hooks of an unknown source", not_applicable=_MANAGED),
@@ -397,7 +406,7 @@ CASES: Final = (
     Case("A4.30", "an executor's Stop hooks: the first", not_applicable=_REMOTE),
     Case("A4.31", "an executor's Stop hooks: not awaited", not_applicable=_REMOTE),
     Case("A4.32", "a tool that decides", not_applicable=_TOOLS),
-    Case("A5.1", "the whole record of a handler", a5_1),
+    Case("A5.1", "the whole record of a handler, its source, that it is on, no warnings", a5_1),
     Case("A5.2", "a plugin's handler, listed", not_applicable=_PLUGINS),
     Case("A5.3", "a plugin's tool handler, listed", not_applicable=_PLUGINS),
     Case("A5.4", "a plugin's warnings, listed", not_applicable=_PLUGINS),

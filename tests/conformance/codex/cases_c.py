@@ -17,7 +17,7 @@ from subscribers.dialects.codex_result import Terms, judge
 from subscribers.dialects.codex_result_values import Context, Entry, Judged
 from subscribers.hooks.outcome import NOTHING as SILENT
 from subscribers.hooks.outcome import Captured, Outcome
-from subscribers.runner.codex_reports import run_reports
+from subscribers.runner.codex_reports import answer_name, run_reports
 from tests.conformance.codex.conformance import Case
 
 Entries = list[tuple[str, str]]
@@ -416,7 +416,10 @@ def c7_1() -> None:
     """A block is a prompt to go on."""
     judged = run(STOP, {"decision": "block", "reason": "run the tests"})
     assert judged.status == "blocked"
-    assert merged(STOP, judged).fragments == (("h0", "run the tests"),)
+    content = json.dumps({"hooks": {STOP: [{"hooks": [{"type": "command", "command": "x"}]}]}}).encode()
+    (handler,) = read_document(content, "/h/hooks.json", CODEX, strict=True).handlers
+    found = merge_judged(STOP, CODEX, [Finished(answer_name(handler), judged, 0.0)])
+    assert found.fragments == (("stop:0:/h/hooks.json", "run the tests"),)
 
 
 def c7_2() -> None:
@@ -603,7 +606,7 @@ CASES: Final[tuple[Case, ...]] = (
     Case("C6.5", "PostCompact: a stop", c6_5),
     Case("C6.6", "PreCompact: plain text is ignored", lambda: completed(run("PreCompact", "text"))),
     Case("C6.7", "PostCompact: plain text is ignored", lambda: completed(run("PostCompact", "text"))),
-    Case("C7.1", "Stop: a block is a prompt", c7_1),
+    Case("C7.1", "Stop: a block is a prompt, under the run's id", c7_1),
     Case("C7.2", "Stop: a block needs a reason", c7_2),
     Case("C7.3", "Stop: a stop beats a block", c7_3),
     Case("C7.4", "Stop: of exit code 2 only stderr counts", c7_4),

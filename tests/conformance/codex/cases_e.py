@@ -52,9 +52,9 @@ def e1_3() -> None:
 
 
 def e1_4() -> None:
-    """The shell that the session's environment names is given the command."""
+    """A shell that the session's environment names is its own, and need not log in; any other one has to."""
     argv = argv_of(handler("run it"), CODEX, {"SHELL": "/bin/sh"}, "/w")
-    assert (argv[0], argv[-1]) == ("/bin/sh", "run it")
+    assert argv == ("/bin/sh", "-c", "run it")
     assert argv_of(handler("run it"), CODEX, {}, "/w") == ("/bin/sh", "-lc", "run it")
 
 
@@ -124,14 +124,16 @@ CASES: Final[tuple[Case, ...]] = (
     ),
     Case("E1.2", "a secret is taken out, in any case", e1_2),
     Case("E1.3", "the session's variables, then ours, then no secrets", e1_3),
-    Case("E1.4", "the shell that the session's environment names; `-lc` where it names none", e1_4),
+    Case(
+        "E1.4", "the shell that the session's environment names, with `-c`; `-lc` where it names none", e1_4
+    ),
     Case("E1.5", "an asynchronous answer that does not fit fails", e1_5),
     Case(
         "E1.6",
-        "a run outlives a reload with what it began with",
+        "a run outlives a reload with what it began with, and is heard",
         shown_by=(
             f"{_HOOKS}::test_a_run_keeps_what_it_began_with_and_a_stop_lets_it_end",
-            f"{_DISPATCH}::test_asynchronous_handlers_are_heard_at_the_next_safe_point",
+            f"{_DISPATCH}::test_what_a_run_says_that_outlives_a_reload_is_heard",
         ),
     ),
     Case(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from subscribers.dialects.codex_merge import Finished, merge_judged
 from subscribers.dialects.codex_payload import payload_for
 from subscribers.dialects.codex_profiles import CODEX
+from subscribers.dialects.codex_trust import trust_status
 from tests.conformance.codex.conformance import Case
 from tests.conformance.codex.host import Host, Message, Payload, Tool, Wrote, answers_with, hooks, says
 
@@ -64,7 +66,12 @@ def f1_3() -> None:
     respond = {name: answers_with({"decision": "block", "reason": name}) for name in ("first", "second")}
     agent = Host(hooks(Stop=[(None, "first"), (None, "second")]), respond)
     agent.turn("go", ["one"])
-    assert agent.history[-1] == Message("user", "first\n\nsecond")
+    assert [message for message in agent.history if message.role == "user"][1:] == [
+        Message("user", "first\n\nsecond")
+    ]
+    runs = [Finished(name, judged, 0.0) for name, judged in agent.results]
+    fragments = merge_judged("Stop", CODEX, runs).fragments
+    assert fragments == (("first", "first"), ("second", "second"))
 
 
 def spilled(agent: Host, text: str) -> None:
@@ -325,10 +332,12 @@ def f1_34() -> None:
 
 def f1_40() -> None:
     """A context; the handler saw the output."""
-    agent, _ = outputs(BASH, "PostToolUse", says("PostToolUse", additionalContext="c"), "^Bash$")
+    agent = host("PostToolUse", says("PostToolUse", additionalContext="c"), "^Bash$", transcript="/t/r.jsonl")
+    agent.turn("go", [BASH, "done"])
     assert texts(agent.requests[-1], "developer") == ["c"]
     seen = agent.runs[0][1]
     assert (seen["tool_response"], seen["turn_id"]) == ("ran {'command': 'rm x'}", "turn-1")
+    assert seen["transcript_path"] == "/t/r.jsonl"
 
 
 def replaces(respond: Any, text: str) -> None:
@@ -415,6 +424,14 @@ def f2_5() -> None:
     assert texts(agent.requests[-1], "developer") == ["c"]
 
 
+def f3_4() -> None:
+    """A start that nobody reviewed runs: Codex's record is shown, and does not count here."""
+    agent = host("SessionStart", answers_with("began"))
+    agent.turn("go", ["hi"])
+    assert {trust_status(handler, {}) for handler in agent.handlers} == {"untrusted"}
+    assert texts(agent.requests[0], "developer") == ["began"]
+
+
 def f3_8() -> None:
     """A function tool has its own name and all its arguments, and can be rewritten."""
     agent, _ = outputs(PLAN, "PreToolUse", answers_with(""))
@@ -451,14 +468,14 @@ _CODE_MODE: Final = (
     "code mode is inside Codex: to a hook a nested call is a PreToolUse or PostToolUse like any other"
 )
 _NO_MCP: Final = "handlers of type mcp_tool are listed and not run: prxbus is no MCP client"
-_NO_PLUGINS: Final = "hooks of plugins are not read, as BitFun's page says"
+_NO_PLUGINS: Final = "hooks of Codex's plugins are not read, and not imported"
 _NO_MANAGED: Final = "there is no managed layer"
-_TRUST: Final = "Codex's trust is shown and never acted on: prxbus has its own rule for workspaces"
+_NAMES: Final = "under which name Codex offers the tool to its model is its own: hooks see one name"
 
 CASES: Final[tuple[Case, ...]] = (
     Case("F1.1", "a managed file that fails refuses the start", not_applicable=_NO_MANAGED),
     Case("F1.2", "Stop may go on several times in one turn", f1_2),
-    Case("F1.3", "several Stop handlers make one prompt", f1_3),
+    Case("F1.3", "several Stop handlers make one prompt of a fragment each, in order", f1_3),
     Case("F1.4", "a resumed thread keeps the prompt", not_applicable=_OWN + "its stored conversation"),
     Case("F1.5", "a long prompt is saved and shortened", f1_5),
     Case("F1.6", "transcript_path is the agent's", f1_6),
@@ -524,7 +541,7 @@ CASES: Final[tuple[Case, ...]] = (
     Case("F1.46", "a context after a patch", f1_46),
     Case("F1.47", "by its other name", f1_47),
     Case("F1.48", "a request is allowed without asking", allows(BASH)),
-    Case("F1.49", "and without a reviewer", allows(BASH)),
+    Case("F1.49", "and without a reviewer", not_applicable=_OWN + "whom it would ask beside its hooks"),
     Case("F1.50", "a patch's request by its other name", allows(PATCH, "Write")),
     Case("F1.51", "the request has the raw command", allows(Tool("Bash", {"command": "a && b | c"}))),
     Case("F1.52", "a request for the network", allows(NETWORK)),
@@ -535,9 +552,10 @@ CASES: Final[tuple[Case, ...]] = (
         "F2.3",
         "a server's tool is refused",
         lambda: refuses(MCP, DENY, "mcp__.*__echo", blocked_tool(MCP)),
+        but=_NAMES,
     ),
     Case("F2.4", "a server's tool is rewritten", lambda: rewrites(MCP, {"message": "hello"})),
-    Case("F2.5", "a server's result", f2_5),
+    Case("F2.5", "a server's result", f2_5, but=_NAMES),
     Case("F2.6", "an mcp_tool handler interpolates the prompt", not_applicable=_NO_MCP),
     Case("F2.7", "an mcp_tool handler passes metadata", not_applicable=_NO_MCP),
     Case("F2.8", "an mcp_tool handler marks memory", not_applicable=_NO_MCP),
@@ -551,9 +569,13 @@ CASES: Final[tuple[Case, ...]] = (
     Case("F3.1", "archiving ends a session first", not_applicable=_OWN + "its stored conversation"),
     Case("F3.2", "deleting ends a session first", not_applicable=_OWN + "its stored conversation"),
     Case("F3.3", "shutdown ends all sessions", not_applicable=_OWN + "it fires the events"),
-    Case("F3.4", "a bypass of trust", not_applicable=_TRUST),
+    Case("F3.4", "a handler that nobody reviewed runs, as with Codex's bypass", f3_4),
     Case("F3.5", "a project's hooks run where that was allowed", shown_by=(f"{_LAYERS}::test_switches",)),
-    Case("F3.6", "also where it has a hooks.json alone", shown_by=(f"{_LAYERS}::test_switches",)),
+    Case(
+        "F3.6",
+        "also where it has a hooks.json and no configuration",
+        shown_by=(f"{_DOCUMENTS}::test_switches_count_from_the_next_event_on",),
+    ),
     Case(
         "F3.7",
         "edits apply without a restart",
@@ -569,7 +591,9 @@ CASES: Final[tuple[Case, ...]] = (
         shown_by=(
             f"{_DRAFT}::test_a_handler_that_cannot_be_imported_says_why",
             f"{_SOURCES}::test_claude_codes_switch_is_read_from_the_wide_to_the_narrow",
+            f"{_SOURCES}::test_a_negative_timeout_leaves_the_handler_out",
         ),
+        but="a handler with a negative timeout is left out, and the reason told, rather than its timeout",
     ),
     Case("F3.13", "the importer of Cursor's hooks", not_applicable="Cursor's hooks are not imported"),
 )

@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
     ``check`` raises AssertionError where prxbus does something else. ``shown_by`` are tests elsewhere in this
     project, ``tests/...py::name``, that show it, or the rest of it. ``not_applicable`` is why prxbus has
-    nothing of the kind.
+    nothing of the kind. ``but`` is what of the row is not shown, and why.
     """
 
     id: str
@@ -56,6 +56,7 @@ class Case(NamedTuple):
     check: Callable[[], None] | None = None
     shown_by: tuple[str, ...] = ()
     not_applicable: str | None = None
+    but: str | None = None
 
 
 def ids(counts: Mapping[str, int] = COUNTS) -> list[str]:
@@ -96,4 +97,5 @@ def _status(case: Case) -> str:
     if case.not_applicable is not None:
         return f"not applicable: {case.not_applicable}"
     shown = [f"`{shown.rpartition('/')[2]}`" for shown in case.shown_by]
-    return f"pass: {', '.join(shown)}" if shown else "pass"
+    passed = f"pass: {', '.join(shown)}" if shown else "pass"
+    return passed if case.but is None else f"{passed}; but {case.but}"

@@ -105,6 +105,7 @@ class Host:
             toml = read_document(self.second, "/h/config.toml", CODEX, strict=True, first_order=len(handlers))
             handlers += toml.handlers
         assert not first.refused
+        self.handlers = handlers
         self.index = MatchIndex(handlers)
 
     # ---- prxbus --------------------------------------------------------------------------------------

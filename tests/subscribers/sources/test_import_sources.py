@@ -207,3 +207,11 @@ def test_codexs_record_switches_single_handlers_off() -> None:
     assert rules_for(CODEX, {"hooks": []}, [config]).disabled == {("PreToolUse", 0, 1)}
     project = Source("codex:project-toml", "codex", "project", CODEX.path, "/p/.codex", "/p")
     assert rules_for(project, config, []).disabled == frozenset()
+
+
+def test_a_negative_timeout_leaves_the_handler_out() -> None:
+    """In every profile, with the reason; one without a timeout has the default."""
+    for profile in PROFILES.values():
+        told = check("PreToolUse", {}, {"type": "command", "command": "x", "timeout": -5}, profile)
+        assert "timeout is" in str(told.fault)
+        assert check("PreToolUse", {}, {"type": "command", "command": "x"}, profile) == (600.0, None)
