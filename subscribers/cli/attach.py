@@ -179,8 +179,11 @@ def _carry_out(
             }
         )
     else:
-        notes = [*notes, "nothing else is in the file that 'attach' made: it goes too"] if removed else notes
-        emit("\n".join(_lines(place, plan, notes, written=written, copy=copy, dry=options.dry_run)))
+        emit(
+            "\n".join(
+                _lines(place, plan, notes, written=written, removed=removed, copy=copy, dry=options.dry_run)
+            )
+        )
     return DONE
 
 
@@ -192,7 +195,14 @@ def _is_left_bare(plan: Plan) -> bool:
 
 
 def _lines(
-    place: Place, plan: Plan, notes: Sequence[str], *, written: bool, copy: str | None, dry: bool
+    place: Place,
+    plan: Plan,
+    notes: Sequence[str],
+    *,
+    written: bool,
+    removed: bool,
+    copy: str | None,
+    dry: bool,
 ) -> Iterator[str]:
     yield f"{place.path}:"
     for change in plan.changes:
@@ -201,13 +211,16 @@ def _lines(
         yield "  nothing of ours is there"
     if plan.others:
         yield f"  {plan.others} other hook{'' if plan.others == 1 else 's'} in it stay as they are"
+    if removed:
+        yield "  nothing else is in the file, which 'attach' made: it goes too"
     yield from (f"  note: {note}" for note in notes)
     if dry:
         yield "nothing was written: this is the plan"
     elif not written:
         yield "nothing was written: it is so already"
     else:
-        yield "written" if copy is None else f"written; what it was before: {copy}"
+        done = "removed" if removed else "written"
+        yield done if copy is None else f"{done}; what it was before: {copy}"
 
 
 def _events(named: str | None, profile: Profile) -> tuple[str, ...]:

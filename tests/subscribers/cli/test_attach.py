@@ -89,7 +89,7 @@ def test_what_attaching_made_goes_with_the_last_entry(user: User) -> None:
     assert "it goes too" in user(f"detach claude-code --dry-run --project {project}")
     assert events(folder / "settings.local.json") == ["Stop"]
     told = user(f"detach claude-code --project {project}")
-    assert "it goes too" in told
+    assert "removed; " in told
     assert '"Stop"' in Path(told.rpartition("what it was before: ")[2].strip()).read_text()
     assert list(project.iterdir()) == []
     user(f"attach claude-code --project {project}")
