@@ -203,6 +203,22 @@ def _ended_badly(bench: Bench, outcome: Outcome, terms: Terms) -> str:
     return said or f"hook exited with code {outcome.exit_code}"
 
 
+def fails_closed(event: str, profile: Profile) -> bool:
+    """Whether a failure of a handler that is to block then is a denial, on an event of the profile.
+
+    It is none on those where a block keeps a turn going: the agent could not end.
+    """
+    rule = profile.outputs[event]
+    is_pointless = rule.refusal in ("nothing", "context") or event in profile.on_failure_ignored
+    return not is_pointless and profile.exit_two.get(event) != "continue"
+
+
+def refuse(event: str, profile: Profile, reason: str) -> Judged:
+    """What it comes to that the handlers of a file that fails closed are not known."""
+    bench = Bench(event, profile, profile.outputs[event])
+    return Judged("blocked", (Entry("feedback", reason),), bench.blocked(reason))
+
+
 def fail_closed(bench: Bench, judged: Judged, *, timed_out: bool) -> Judged:
     """A failed run of a handler that is to block then; as it is on events where that means nothing."""
     pointless = bench.rule.refusal in ("nothing", "context")

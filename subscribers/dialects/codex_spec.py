@@ -13,7 +13,7 @@ from ..hooks.diagnostics import Diagnostic
 from .codex_condition import Condition
 from .codex_matcher import Matcher
 
-Kind: TypeAlias = Literal["command", "http", "mcp_tool"]
+Kind: TypeAlias = Literal["command", "http", "mcp_tool", "refusal"]
 FailurePolicy: TypeAlias = Literal["continue", "block"]
 
 
@@ -29,6 +29,8 @@ class CodexHandler:
     None, a program with these arguments; ``command_windows`` is what it would be on Windows. ``shell`` None:
     the profile's. ``url``, ``headers`` and ``allowed_env`` belong to ``http``; ``server``, ``tool`` and
     ``tool_input`` to ``mcp_tool``.
+
+    A ``refusal`` stands in no file: it denies in place of one that cannot be used, and ``command`` is why.
 
     ``timeout_s`` is what applies, after defaults and clamps. ``is_async``: nobody waits for it.
     ``rewakes``: an asynchronous one whose exit 2 wakes the model. ``context_limit`` is in tokens, 0 never

@@ -23,7 +23,7 @@ from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 
 from ..dialects.codex_events import BY_CANONICAL
-from ..dialects.codex_result import Terms, judge
+from ..dialects.codex_result import Terms, judge, refuse
 from ..dialects.codex_result_values import Context, Effects, Entry, Judged
 from ..dialects.codex_spill import within_limits
 from ..hooks.outcome import Outcome
@@ -232,7 +232,10 @@ class CodexDispatcher:
         timeout_s = chosen.handler.timeout_s
         if found.deadline is not None:
             timeout_s = min(timeout_s, max(0.01, found.deadline - now))
-        outcome = self._runs.run(chosen, scene, timeout_s)
+        if chosen.handler.kind == "refusal":
+            outcome = Outcome.not_started(chosen.handler.command)
+        else:
+            outcome = self._runs.run(chosen, scene, timeout_s)
         self._done(work, place, chosen, outcome, now - arrived)
 
     def _done(self, work: Work, place: int, chosen: Chosen, outcome: Outcome, waited_s: float) -> None:
@@ -255,6 +258,8 @@ class CodexDispatcher:
             on_failure=handler.on_failure,
             strict=selection.strict,
         )
+        if handler.kind == "refusal":
+            return refuse(handler.event, profile, handler.command)
         try:
             judged = judge(handler.event, profile, outcome, terms)
             return replace(judged, effects=self._fitting(judged.effects, chosen, selection.session))

@@ -24,6 +24,7 @@ import orjson
 from broker.client import Decider, Publisher, Subscriber
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
 from broker.logs import get_logger
+from broker.protocol.decisions import Failure
 from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 from broker.protocol.topics import LIFECYCLE
@@ -39,11 +40,13 @@ from ..runtimes.reaper import Reaper
 from ..runtimes.sandbox import Bubblewrap, Limits, SandboxUnavailable
 from ..runtimes.spawn import seal
 from ..sources.codex_documents import Configured, Documents, Places, Snapshot
+from ..sources.codex_guards import GuardRecord
 from ..sources.codex_layers import Imported, Scope, Switches, config_folder
 from ..sources.import_places import ImportPlaces, import_root
-from ..sources.import_store import enabled_imports, store_signature
+from ..sources.import_store import EnabledImport, enabled_imports, store_signature
 from ..sources.librefang_watch import LookingWatcher
 from . import service
+from .codex_deciders import Deciders
 from .codex_dispatch import CodexDispatcher
 from .codex_runs import Runs, patterns_of
 from .codex_service import NAME
@@ -63,12 +66,6 @@ ASYNC_AT_ONCE: Final = min(profile.async_at_once for profile in PROFILES.values(
 
 PREPARING: Final = 4
 """Threads that take large payloads apart."""
-
-STAY_SECONDS: Final = 5.0
-"""How long it is asked without a handler: a guard that is taken out and put back misses nothing."""
-
-HOLD_SECONDS: Final = 1.0
-"""How long the broker may take to cease asking."""
 
 ENDED_SECONDS: Final = 1.0
 """How long the threads of runs that were ended may take to notice it."""
@@ -95,9 +92,8 @@ class CodexProcess:
         self._sandbox: Bubblewrap | None = None
         self._said: tuple[Diagnostic, ...] = ()
         self._http_urls: str | None = None
-        self._decider: Decider | None = None
         self._observer: _Observer | None = None
-        self._needed = 0.0  # when there was a handler last
+        self._damaged: dict[Scope, tuple[EnabledImport, ...]] = {}
         self._reaper = Reaper(adopts=become_subreaper(), sealed=True)
         self._deadlines = Deadlines()
         self._pool = RunPool(total=options.runs, per_hook=options.runs_per_hook, queue=options.queue)
@@ -108,6 +104,8 @@ class CodexProcess:
         )
         runtime_dir = self._publisher.runtime_dir
         self._teller = Teller(self._publish)
+        self._record = GuardRecord(runtime_dir)
+        was_guarding = os.path.lexists(self._record.path)
         self._runs = Runs(self._reaper, self._deadlines)
         self._runs.gate = service.gate_of(options)
         self._spill = SpillFiles(runtime_dir)
@@ -119,6 +117,7 @@ class CodexProcess:
             self._configured,
             self._tell,
             self._environ,
+            self._record.read(),
         )
         self._dispatcher = CodexDispatcher(
             self._documents,
@@ -133,6 +132,7 @@ class CodexProcess:
             runtime_dir=runtime_dir,
             environ=self._environ,
         )
+        self._deciders = Deciders(TOPICS, self._open, self._dispatcher.ask, was_guarding=was_guarding)
         self._watcher = LookingWatcher(self._documents.signature, self._look, self._failed)
 
     def run(self) -> None:
@@ -150,11 +150,7 @@ class CodexProcess:
         if not self._is_ready:
             self._say_ready()
         while not self._stop.is_set():
-            if self._decider is None:
-                self._stop.wait(TURN_SECONDS)
-            else:
-                for ask in self._decider.batch(timeout=TURN_SECONDS):
-                    self._dispatcher.ask(ask)
+            self._deciders.batch(TURN_SECONDS)
             self._teller.tick(time.monotonic())
             if self._rescan.is_set():
                 self._rescan.clear()
@@ -166,45 +162,38 @@ class CodexProcess:
 
     def _follow(self) -> None:
         """Be asked, and observe, while there is a handler and a while longer: it may be back at once."""
-        has_handlers = bool(self._documents.current().handlers)
+        snapshot = self._documents.current()
+        has_handlers = bool(snapshot.handlers)
+        if has_handlers and self._observer is None:
+            self._observer = _Observer(self._dispatcher, self._options.runtime_dir)
+        closed = frozenset(f"{LIFECYCLE}{name}" for name in snapshot.closed)
         now = time.monotonic()
-        if has_handlers:
-            self._needed = now
-        if has_handlers and self._decider is None:
-            runtime_dir = self._options.runtime_dir
-            self._observer = _Observer(self._dispatcher, runtime_dir)
-            self._decider = Decider(
-                TOPICS, name=NAME, wait=BUS_SECONDS, report=self._counters, runtime_dir=runtime_dir
-            )
-        elif self._decider is not None and now - self._needed >= STAY_SECONDS and not self._is_busy():
-            decider = self._hold()
-            assert decider is not None
-            decider.close()
+        self._deciders.follow(now, closed, has_handlers=has_handlers, is_busy=self._is_busy())
+        if not self._deciders.is_open and self._observer is not None:
+            self._observer.close()
+            self._observer = None
+
+    def _open(self, failure: Failure, name: str, topics: tuple[str, ...], reports: bool) -> Decider:
+        return Decider(
+            topics,
+            name=name,
+            failure=failure,
+            wait=BUS_SECONDS,
+            report=self._counters if reports else None,
+            runtime_dir=self._options.runtime_dir,
+        )
 
     def _is_busy(self) -> bool:
         """Whether somebody may still wait for what is under way."""
         stats = (self._preparing.stats, self._pool.stats)
         return any(each.running or each.waiting for each in stats)
 
-    def _hold(self) -> Decider | None:
-        """Observe nothing more, be asked nothing more, and take what was asked before."""
-        decider, self._decider = self._decider, None
-        observer, self._observer = self._observer, None
-        if observer is not None:
-            observer.close()
-        if decider is None:
-            return None
-        decider.hold()
-        until = time.monotonic() + HOLD_SECONDS
-        while not decider.held and time.monotonic() < until:
-            for ask in decider.batch(timeout=0.05):
-                self._dispatcher.ask(ask)
-        return decider
-
     def _drain(self) -> None:
         """Take nothing more, let runs end within their time, then end them; flush what was reported."""
         self._watcher.stop()
-        decider = self._hold()
+        if self._observer is not None:
+            self._observer.close()
+        self._deciders.hold()
         until = time.monotonic() + self._options.drain_seconds
         self._preparing.drain(self._options.drain_seconds)
         left = self._pool.drain(max(0.0, until - time.monotonic()))
@@ -213,8 +202,7 @@ class CodexProcess:
         self._reaper.close(time.monotonic())  # what runs in the background ends with its session
         for pool in (self._preparing, self._pool, self._background):
             pool.drain(ENDED_SECONDS)
-        if decider is not None:
-            decider.close()
+        self._deciders.close()
         self._teller.tick(float("inf"))
         self._deadlines.close()
         if self._sandbox is not None:
@@ -244,10 +232,14 @@ class CodexProcess:
         found = enabled_imports(scope, self._imports)
         for diagnostic in found.diagnostics:
             log.error(diagnostic.render())
-        return found.imports
+        self._damaged[scope] = found.damaged
+        return *found.imports, *found.damaged
 
     def _imports_signature(self) -> Hashable:
-        return store_signature("user", self._imports), store_signature("project", self._imports)
+        """What changes when an import does, or one that is damaged: it may be whole again."""
+        damaged = (each.snapshot.signature() for found in self._damaged.values() for each in found)
+        stores = (store_signature("user", self._imports), store_signature("project", self._imports))
+        return *stores, *damaged
 
     def _enclose(self) -> None:
         """Have every command enclosed as configured, or none run where that cannot be done."""
@@ -280,6 +272,10 @@ class CodexProcess:
                     status=state.status,
                     handlers=state.handlers,
                 )
+        try:
+            self._record.write(snapshot.guarded)
+        except OSError as error:
+            log.error("what fails closed could not be recorded", path=self._record.path, error=str(error))
         for diagnostic in fresh:
             say = {"error": log.error, "warning": log.warning, "info": log.info}[diagnostic.severity]
             say(diagnostic.render())

@@ -11,10 +11,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from broker.protocol.decisions import Answer
+from broker.protocol.decisions import NOTHING, Answer
 from broker.protocol.events import Event
 
 REMEMBERED: Final = 8_192
@@ -23,7 +23,6 @@ REMEMBERED: Final = 8_192
 KEPT_CHARACTERS: Final = 32_768
 """Most text of a verdict that is kept for an ask that comes after the handlers are done."""
 
-ANSWERED: Final = "it was answered before"
 TOO_LONG: Final = "its handlers were done before it was asked, and what they said was too long to be kept"
 
 
@@ -64,13 +63,14 @@ class Round:
     nobody has asked. ``verdict`` is there once all handlers are done.
     """
 
-    __slots__ = ("_lock", "_now", "_then", "_waiting", "claimed", "deadline", "event_id", "verdict")
+    __slots__ = ("_lock", "_now", "_then", "_told", "_waiting", "claimed", "deadline", "event_id", "verdict")
 
     def __init__(self, event_id: str, deadline: float | None) -> None:
         self.event_id = event_id
         self.deadline = deadline
         self.claimed = False
         self.verdict: Verdict | None = None
+        self._told = False
         self._lock = threading.Lock()
         self._waiting: list[Ask] = []
         self._now: Callable[[], Verdict] | None = None
@@ -83,7 +83,7 @@ class Round:
             if self.verdict is None:
                 self._waiting.append(ask)
                 return True
-        _answer(ask, self.verdict)
+        self._answer(ask, self.verdict)
         return False
 
     def runs(self, now: Callable[[], Verdict]) -> None:
@@ -97,7 +97,7 @@ class Round:
             self.verdict, self._now = _kept(verdict, is_claimed=self.claimed), None
             waiting, self._waiting = self._waiting, []
             then, self._then = self._then, []
-        reached = [_answer(ask, verdict) for ask in waiting]
+        reached = [self._answer(ask, verdict) for ask in waiting]
         for call in then:
             call()
         return any(reached)
@@ -118,8 +118,20 @@ class Round:
             self._waiting.remove(ask)
             now = self._now
         verdict = now() if now is not None else Verdict(error="no handler was done when the time was over")
-        _answer(ask, verdict)
+        self._answer(ask, verdict)
         return True
+
+    def _answer(self, ask: Ask, verdict: Verdict) -> bool:
+        """Answer one of the asks about the event; only the first to hear it hears more than the decision."""
+        if verdict.error is not None:
+            return ask.fail(verdict.error)
+        with self._lock:
+            was_told, self._told = self._told, True
+        reached = ask.reply(_again(verdict.answers) if was_told else verdict.answers)
+        if not reached and not was_told:
+            with self._lock:
+                self._told = False
+        return reached
 
     def is_wanted(self, now: float) -> bool:
         """Whether a handler that has not begun is of use: an ask still waits, or nobody has asked at all."""
@@ -148,16 +160,16 @@ class Rounds:
             return found, True
 
 
-def _answer(ask: Ask, verdict: Verdict) -> bool:
-    if verdict.error is not None:
-        return ask.fail(verdict.error)
-    return ask.reply(verdict.answers)
+def _again(answers: Sequence[Answer]) -> tuple[Answer, ...]:
+    """What is said of an event to whoever asks about it a second time: the decision, and nothing twice."""
+    found = (each._replace(output=NOTHING, contexts=(), system_message=None) for each in answers)
+    return tuple(each for each in found if each.verdict != "none" or each.stop)
 
 
 def _kept(verdict: Verdict, *, is_claimed: bool) -> Verdict:
-    """What is remembered: an event is asked about once, and nothing large is held for ever."""
+    """What is remembered: nothing large is held for ever, and of what somebody has heard the decision."""
     if is_claimed:
-        return Verdict(error=ANSWERED)
+        verdict = replace(verdict, answers=_again(verdict.answers))
     texts = (text for each in verdict.answers for text in (each.output, each.reason, *each.contexts))
     size = sum(len(text) for text in texts if isinstance(text, str))
     return verdict if size <= KEPT_CHARACTERS else Verdict(error=TOO_LONG)

@@ -26,13 +26,16 @@ from typing import Final, NoReturn
 NAME: Final = "codex"
 LOOK_SECONDS: Final = 0.5
 
+RECORD_NAME: Final = "codex-guards.json"
+"""See :data:`subscribers.sources.codex_guards.NAME`, whose module costs what this is here to save."""
+
 RUNS, RUNS_PER_HOOK, QUEUE, DRAIN_SECONDS = 32, 8, 1_024, 5.0
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process; returns its exit code (3: no bus, 1: failed)."""
     options = _parser().parse_args(argv)
-    is_ready = bool(options.watch) and _wait_for_files(options)
+    is_ready = bool(options.watch) and not _was_guarding(options) and _wait_for_files(options)
     from . import codex_process, service  # half a second of imports
 
     def serve() -> None:
@@ -58,6 +61,13 @@ def _wait_for_files(options: argparse.Namespace) -> bool:
     while not any(map(_look, options.watch)) and [_look(path) for path in options.settings] == before:
         time.sleep(LOOK_SECONDS)
     return True
+
+
+def _was_guarding(options: argparse.Namespace) -> bool:
+    """Whether a process before may be missed, so that this one has to say that it is back."""
+    from broker.places import runtime_directory
+
+    return os.path.lexists(os.path.join(runtime_directory(options.runtime_dir), RECORD_NAME))
 
 
 def _look(path: str) -> tuple[int, ...] | None:

@@ -19,7 +19,7 @@ from broker.protocol.events import Event
 
 from ..dialects.codex_merge import Finished, answers
 from ..dialects.codex_profiles import Profile
-from ..dialects.codex_result import Terms, judge
+from ..dialects.codex_result import Terms, judge, refuse
 from ..dialects.codex_result_values import Effects, Judged
 from ..hooks.outcome import NOTHING, Outcome
 from .codex_reports import answer_name
@@ -83,6 +83,8 @@ class Work:
     def _too_late(self, chosen: Chosen) -> Judged:
         """What a handler comes to that is not done yet: as one whose time is over, by its own policy."""
         handler = chosen.handler
+        if handler.kind == "refusal":
+            return refuse(handler.event, chosen.profile, handler.command)
         seconds = time.monotonic() - self._began
         outcome = Outcome("timeout", None, None, seconds, NOTHING, NOTHING)
         terms = Terms(on_failure=handler.on_failure, strict=self.selection.strict)

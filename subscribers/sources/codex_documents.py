@@ -14,7 +14,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from ..dialects.codex_events import EVENTS
@@ -24,6 +25,7 @@ from ..dialects.codex_profiles import PROFILES
 from ..dialects.codex_spec import CodexDocument, CodexHandler
 from ..hooks.diagnostics import Diagnostic, Severity
 from . import discover
+from .codex_guards import Guarded, guarded, guards, stand_ins
 from .codex_layers import WARNING, Imports, Layer, Switches, layers, no_imports, run_once
 from .codex_switches import BitFunSwitches, app_file, read_switches
 from .hook_source import Absent, Content, Reading
@@ -55,7 +57,8 @@ class Snapshot:
 
     ``handlers`` are those that can run, in order; ``indexes`` find those of an event, by profile. ``layers``
     are there by the path of their file. ``generation`` counts snapshots. ``topics`` are the bare names of the
-    events that may start something. ``strict``: answers are read as strictly as the agents read them.
+    events that may start something, ``closed`` of those that a handler fails closed on, ``guarded`` the
+    same by file, in the files' terms. ``strict``: answers are read as strictly as the agents read them.
     """
 
     generation: int
@@ -66,6 +69,8 @@ class Snapshot:
     diagnostics: tuple[Diagnostic, ...] = ()
     topics: frozenset[str] = frozenset()
     strict: bool = False
+    closed: frozenset[str] = frozenset()
+    guarded: Guarded = field(default_factory=dict)
 
 
 class Configured(NamedTuple):
@@ -100,6 +105,7 @@ class Documents:
 
     ``configured`` reads the configuration; None: it has faults, and what held before goes on to hold.
     ``on_change`` is called with each new snapshot and what is new to say, in the thread that found it.
+    ``guarded`` is what each file is known to have failed closed on, for those that cannot be used now.
     ``snapshot`` is what was in force when somebody looked last.
     """
 
@@ -109,7 +115,9 @@ class Documents:
         configured: Callable[[], Configured | None],
         on_change: Callable[[Snapshot, tuple[Diagnostic, ...]], None],
         environ: Mapping[str, str] = os.environ,
+        guarded: Guarded = MappingProxyType({}),
     ) -> None:
+        self._guarded = guarded
         self._places = places
         self._configured = configured
         self._on_change = on_change
@@ -190,6 +198,13 @@ class Documents:
         for layer, reading in zip(found, readings, strict=True):
             before = inspected.get(layer.profile, 0)
             state, document = self._state(layer, reading, switches.strict, order, before)
+            if document is None and state.status == "refused":
+                why = layer.damage or state.diagnostics[0].message
+                denying = stand_ins(layer, why, self._guarded, order)
+                order += len(denying)
+                running += denying
+                if denying:
+                    state = state._replace(diagnostics=(*state.diagnostics, _denied(layer, denying)))
             if document is not None:
                 order += len(document.handlers)
                 inspected[layer.profile] = before + document.inspected
@@ -197,7 +212,10 @@ class Documents:
                 others = [handler for handler in runnable if not _asks_here(handler)]
                 if len(others) < len(runnable):
                     state = state._replace(diagnostics=(*state.diagnostics, circle(layer)))
-                running += _with_policy(others, layer)
+                others = _with_policy(others, layer)
+                if layer.damage is not None:  # each would fail: only those matter whose failure is a denial
+                    others = [handler for handler in others if guards(handler)]
+                running += others
                 state = state._replace(handlers=len(others))
             states.append(state)
         in_force = {layer.path: layer for layer in found if layer.off is None}
@@ -214,7 +232,10 @@ class Documents:
             tuple(said),
             frozenset(name for handler in running for name in _topics(handler)),
             switches.strict,
+            frozenset(name for handler in running if guards(handler) for name in _topics(handler)),
+            guarded(running),
         )
+        self._guarded = self.snapshot.guarded
         self._on_change(self.snapshot, fresh)
 
     def _state(
@@ -236,6 +257,13 @@ class Documents:
             if isinstance(reading, Absent):
                 return LayerState(layer, "absent"), None
             return LayerState(layer, "off", 0, (_switched_off(layer),)), None
+        if layer.damage is not None:
+            message = "its copy was changed: nothing of it runs, and what it fails closed on is denied"
+            damaged = (_said(layer, "error", "import_damaged", message),)
+            kept = self._kept.get(layer.path)
+            if kept is None:
+                return LayerState(layer, "refused", 0, damaged), None
+            return LayerState(layer, "kept", 0, damaged), document_of(kept.content)
         if isinstance(reading, Absent):
             kept = self._kept.pop(layer.path, None)
             gone = () if kept is None else (_said(layer, "warning", "file_deleted", "the file is gone"),)
@@ -255,6 +283,12 @@ class Documents:
         hint = "correct the file; it is read again at the next event"
         said = (_said(layer, "error", "kept_last_good", message, hint), *why)
         return LayerState(layer, "kept", 0, said), document_of(kept.content)
+
+
+def _denied(layer: Layer, denying: Iterable[CodexHandler]) -> Diagnostic:
+    events = ", ".join(handler.event for handler in denying)
+    message = f"it fails closed and cannot be used: every {events} is denied"
+    return _said(layer, "error", "guard_unusable", message, "correct the file; it is read again at once")
 
 
 def _topics(handler: CodexHandler) -> Iterator[str]:

@@ -52,7 +52,7 @@ class Layer(NamedTuple):
 
     ``name`` is what people are told, such as ``user`` or ``project import 3``. ``on_failure`` holds for
     handlers that do not say for themselves. ``verify`` is asked before each run: why nothing of it may run
-    now, or None.
+    now, or None. ``damage`` is what is wrong with the copy of an import, of which nothing runs then.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Layer(NamedTuple):
     off: str | None = None
     on_failure: Literal["continue", "block"] = "continue"
     verify: Callable[[], str | None] | None = None
+    damage: str | None = None
 
 
 class Switches(NamedTuple):
@@ -91,6 +92,10 @@ class Imported(Protocol):
     @property
     def snapshot(self) -> Verified:
         """What was confirmed."""
+
+    @property
+    def damage(self) -> str | None:
+        """What is wrong with that; None: nothing."""
 
 
 class Verified(Protocol):
@@ -186,7 +191,8 @@ def _imported(scope: Scope, switches: Switches, imports: Imports) -> Iterator[La
     off = None if switches.enabled else OFF
     for found in sorted(imports(scope), key=lambda each: each.id):
         name = f"{scope} import {found.id}"
-        yield Layer(name, found.path, found.profile, scope, off, verify=found.snapshot.verify)
+        verify, damage = found.snapshot.verify, found.damage
+        yield Layer(name, found.path, found.profile, scope, off, verify=verify, damage=damage)
 
 
 def profile_of(path: str) -> str:

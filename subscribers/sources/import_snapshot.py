@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
 
 from ..hooks.import_plan import FILE_BYTES, HOOKS_NAME, TOTAL_BYTES
@@ -63,6 +63,13 @@ class Snapshot:
         is_settled = time.time_ns() - max(each[-1] for each in look) > TICK_NS
         self._right = look if is_settled else None
         return None
+
+    def signature(self) -> Hashable:
+        """What it looks like from outside; another one: verify it again. Raises nothing."""
+        try:
+            return self._look()
+        except OSError as error:
+            return error.errno, error.filename
 
     def _look(self) -> _Look:
         """Every file and folder from outside."""

@@ -94,7 +94,8 @@ class NothingToMend(Exception):
 class EnabledImport(NamedTuple):
     """One import that is to run: ``path`` is its generated hook file, read by the rules of ``profile``.
 
-    Ask ``snapshot.verify()`` before each run: None, or why nothing of it may run.
+    Ask ``snapshot.verify()`` before each run: None, or why nothing of it may run. ``damage`` is what it said
+    when it was looked up.
     """
 
     id: str
@@ -103,13 +104,18 @@ class EnabledImport(NamedTuple):
     scope: Scope
     source: str
     snapshot: Snapshot
+    damage: str | None = None
 
 
 class EnabledImports(NamedTuple):
-    """The enabled imports of one scope in the order of their ids, and why others contribute nothing."""
+    """The enabled imports of one scope in the order of their ids, and why others contribute nothing.
+
+    ``damaged`` are those that run nothing as long as their snapshot is not what was confirmed.
+    """
 
     imports: tuple[EnabledImport, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    damaged: tuple[EnabledImport, ...] = ()
 
 
 class Mended(NamedTuple):
@@ -136,21 +142,23 @@ def enabled_imports(scope: Scope, places: ImportPlaces) -> EnabledImports:
         code = "import_store_corrupt" if isinstance(error, StoreCorrupt) else "import_store_unusable"
         return EnabledImports((), (_error(code, store.path, None, str(error), hint),))
     found: list[EnabledImport] = []
+    damaged: list[EnabledImport] = []
     said: list[Diagnostic] = []
     for record in index.records:
         if not record.enabled:
             continue
         snapshot = store.snapshot(record)
         wrong = snapshot.verify()
+        row = (record.id, snapshot.hooks_path, record.profile, scope, record.path, snapshot)
         if wrong is None:
-            row = (record.id, snapshot.hooks_path, record.profile, scope, record.path, snapshot)
             found.append(EnabledImport(*row))
         else:
+            damaged.append(EnabledImport(*row, damage=wrong))
             hint = f"copy it again with: prxbus hooks update {record.id}"
             said.append(
                 _error("import_damaged", snapshot.folder, record.id, f"nothing of it runs: {wrong}", hint)
             )
-    return EnabledImports(tuple(found), tuple(said))
+    return EnabledImports(tuple(found), tuple(said), tuple(damaged))
 
 
 def store_signature(scope: Scope, places: ImportPlaces) -> Signature:

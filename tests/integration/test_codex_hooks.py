@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from broker.client import Decision, Publisher
+from broker.client.tool import Tool
 from broker.testing import running_broker
 from subscribers.hooks.withheld import WITHHELD
 from subscribers.sources.attach_context import save
@@ -151,11 +152,22 @@ def test_what_handlers_may_do_and_what_they_find() -> None:
             failing = [name for name, (_, _, told) in CASES.items() if told is not None]
             letters = made.monitor.wait("prx.hooks.dead_letter", len(failing))
             _finds_its_agents_environment_and_folder(made)
+            until(lambda: sum(_counted(made).values()) > len(CASES), "every run counted in the status")
+            counted = _counted(made)
+    assert sum(counted.values()) - counted["ok"] == len(failing)
+    assert set(counted) <= {"ok", "failed", "timeout", "signalled", "not_started"}
     assert found == {
         name: (reason, "blocked" if reason else "completed" if told is None else "failed", told)
         for name, (_, reason, told) in CASES.items()
     }
     assert [each["status_message"] for each in letters] == failing
+
+
+def _counted(made: Scene) -> dict[str, int]:
+    """The runs that the broker's status tells of the service, by how they ended."""
+    with Tool("test", runtime_dir=made.bus) as tool:
+        (row,) = [row for row in tool.request("status")["deciders"] if row["name"] == "codex"]
+    return dict(row.get("runs", {}))
 
 
 def _did(made: Scene, name: str) -> tuple[str | None, str, str | None]:
@@ -167,6 +179,7 @@ def _did(made: Scene, name: str) -> tuple[str | None, str, str | None]:
     assert name != "holds_its_output" or report["duration_ms"] < 3_500
     texts = [each["text"] for each in report["entries"] if each["kind"] == "error"]
     told = expected if expected is not None and any(expected in text for text in texts) else None
+    assert (report["status"] == "ok") is (report["result"] != "failed")
     return decision.reason, report["result"], told if told or not texts else str(texts)
 
 
@@ -304,6 +317,63 @@ def test_an_import_runs_from_its_snapshot_as_long_as_that_is_what_was_confirmed(
             (letter,) = made.monitor.wait("prx.hooks.dead_letter", 1)
             assert "its import was changed since it was confirmed" in letter["reason"]
             copied.write_bytes(before)
+            assert made.ask("Bash").reason == "imported", "it is what was confirmed again"
             importer.disable(plan.import_id, time.time())
             assert made.ask("Bash").verdict == "none"
             assert len(made.monitor.of("prx.hooks.dead_letter")) == 1
+
+
+def test_an_import_that_was_damaged_and_restored_runs_again() -> None:
+    """Also one that was looked at while it was damaged; what fails closed in it is denied in between."""
+    with scene() as made:
+        guard = {"command": "echo imported >&2; exit 2", "onFailure": "block"}
+        write(made.workspace / ".claude" / "settings.json", document(("Bash", guard)))
+        places = ImportPlaces(str(made.root / "imports"), str(made.workspace))
+        importer = Importer(places, homes({"HOME": str(made.root / "home")}))
+        plan = importer.preview("claude:project").plan
+        assert importer.confirm("claude:project", plan.fingerprint, time.time()).outcome == "applied"
+        write(made.config / "prxbus.toml", f"[hooks]\nimport_dir = '{made.root}/imports'\n")
+        (hooks,) = (made.root / "imports").rglob("hooks.json")
+        before, aside = hooks.read_bytes(), hooks.parent.with_suffix(".aside")
+        with service(made) as runner:
+            assert made.ask("Bash").reason == "imported"
+            hooks.parent.rename(aside)
+            assert "onFailure" in (made.ask("Bash").reason or ""), "its copy is gone"
+            runner.kill()
+        with service(made) as runner:
+            assert f"{hooks} fails closed and cannot be used" in (made.ask("Bash").reason or "")
+            aside.rename(hooks.parent)
+            until(lambda: made.ask("Bash").reason == "imported", "imported")
+            hooks.write_bytes(before + b"\n")
+            assert "onFailure" in (made.ask("Bash").reason or "")
+            hooks.write_bytes(before)
+            until(lambda: made.ask("Bash").reason == "imported", "imported")
+
+
+def test_what_fails_closed_is_denied_while_the_service_is_not_there() -> None:
+    """Killed, stopped, or started with a broken file: the answer is no. Other events and other times pass."""
+    with scene() as made:
+        team = made.root / "team.json"
+        team.write_text(document(("Bash", {"command": "exit 0"})))
+        table = f"[[hook_file]]\npath = '{team}'\nprofile = 'codex'\non_failure = 'block'\n"
+        write(made.config / "prxbus.toml", table)
+        with service(made) as runner:
+            assert made.ask("Bash").verdict == "none"
+            os.kill(runner.process.pid, signal.SIGSTOP)
+            stopped = made.agent.ask(START, {"tool": "Bash", "arguments": {}}, timeout=0.5)
+            assert (stopped.verdict, "fails closed" in (stopped.reason or "")) == ("deny", True)
+            assert made.agent.ask("prx.lifecycle.session_end", {}, timeout=0.5).verdict == "none"
+            os.kill(runner.process.pid, signal.SIGCONT)
+            until(lambda: made.ask("Bash").verdict == "none", "none")
+            runner.kill()
+        until(lambda: made.ask("Bash").verdict == "deny", "deny")
+        team.write_text("{")
+        with service(made) as runner:
+            said = made.ask("Bash")
+            assert f"{team} fails closed and cannot be used" in (said.reason or "")
+            assert made.agent.ask("prx.lifecycle.user_prompt", {"prompt": "p"}, timeout=40).verdict == "none"
+            runner.kill()
+        write(made.config / "prxbus.toml", "")
+        until(lambda: made.ask("Bash").verdict == "deny", "deny")
+        with service(made):
+            until(lambda: made.ask("Bash").verdict == "none", "none"), "there is nothing to guard any more"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -285,6 +286,41 @@ def test_an_event_and_its_ask_are_one_run(stage: Stage) -> None:
 
 def test_a_failed_tool_call_is_an_event_of_its_own(stage: Stage) -> None:
     """For Claude Code's handlers of it, asked or not; those of PostToolUse are for the others."""
+def test_two_that_ask_about_one_event_hear_one_decision(stage: Stage) -> None:
+    """Both hear the block, and one of them the rest; so does one that asks when all is done."""
+    go = threading.Event()
+
+    def late() -> Outcome:
+        assert go.wait(SECONDS)
+        return block("no")
+
+    told = stage.says("told", printed(json.dumps({"systemMessage": "hear"})))
+    stage.file("codex", "PreToolUse", stage.says("late", late), told)
+    event = stage.event("tool_call_start", {"tool": "Bash", "arguments": {}})
+    asks = [FakeAsk(event, SECONDS) for _ in range(3)]
+    for ask in asks[:2]:
+        stage.dispatcher.ask(ask)
+    go.set()
+    for ask in asks[:2]:
+        ask.wait()
+    stage.dispatcher.ask(asks[2])
+    answers = [ask.wait().answers or [] for ask in asks]
+    assert [[each.reason for each in found if each.verdict == "deny"] for found in answers] == [["no"]] * 3
+    assert sum(each.system_message is not None for found in answers for each in found) == 1
+    assert [ask.error for ask in asks] == [None] * 3
+    assert len(stage.runs.ran) == 2
+
+
+def test_a_file_that_fails_closed_and_cannot_be_read_denies_by_name(stage: Stage) -> None:
+    """The reason names the file, and nothing is started."""
+    stage.files.append(HookFile(str(stage.root / "team.json"), "codex", False, "block"))
+    (stage.root / "team.json").write_text("{")
+    said = only(stage.ask("tool_call_start", {"tool": "Bash", "arguments": {}}))
+    assert said.verdict == "deny"
+    assert f"{stage.root / 'team.json'} fails closed and cannot be used" in (said.reason or "")
+    assert only(stage.ask("user_prompt", {"prompt": "go"})).verdict == "deny"
+
+
     stage.file("claude", "PostToolUseFailure", stage.says("failed", printed("")))
     stage.file("claude", "PostToolUse", stage.says("worked", printed("")))
     for success in (False, True):

@@ -13,6 +13,7 @@ from subscribers.config.hook_files import HookFile
 from subscribers.dialects.codex_profiles import BITFUN
 from subscribers.hooks.diagnostics import Diagnostic
 from subscribers.sources.codex_documents import Configured, Documents, Places, Snapshot
+from subscribers.sources.codex_guards import GuardRecord
 from subscribers.sources.codex_layers import WARNING, Switches
 
 
@@ -178,6 +179,63 @@ def test_a_failure_policy_of_a_file_is_its_handlers(machine: Machine) -> None:
     machine.switch(Switches(), HookFile(str(path), None, False, "block"))
     (handler,) = machine.documents.current().handlers
     assert (handler.on_failure, handler.profile) == ("block", "codex")
+
+
+def test_what_fails_closed_is_known_beforehand(machine: Machine) -> None:
+    """A failure policy means something where a failure can be a denial, not where it keeps a turn going."""
+    events = ("PreToolUse", "UserPromptSubmit", "Stop", "SessionStart")
+    groups = {event: [{"hooks": [{"type": "command", "command": "x"}]}] for event in events}
+    path = machine.write(machine.workspace / "team", {"hooks": groups})
+    machine.switch(Switches(), HookFile(str(path), "claude", False, "block"))
+    snapshot = machine.documents.current()
+    assert snapshot.closed == {"tool_call_start", "user_prompt", "session_start"}
+    assert snapshot.guarded == {str(path): ("PreToolUse", "SessionStart", "UserPromptSubmit")}
+    machine.switch(Switches(), HookFile(str(path), "claude", False))
+    assert machine.documents.current().closed == frozenset()
+
+
+def test_a_file_that_fails_closed_and_was_never_good_denies(machine: Machine) -> None:
+    """What it guarded is denied until it can be used; where that is not known, all that can be blocked."""
+    path = machine.write(machine.workspace / "team", "{")
+    machine.switch(Switches(), HookFile(str(path), "codex", False, "block"))
+    snapshot = machine.documents.current()
+    assert [each.event for each in snapshot.handlers] == [
+        "PreToolUse",
+        "PermissionRequest",
+        "UserPromptSubmit",
+    ]
+    assert {each.kind for each in snapshot.handlers} == {"refusal"}
+    assert all(each.command.startswith(f"{path} fails closed") for each in snapshot.handlers)
+    assert "guard_unusable" in machine.codes()
+    places = Places(str(machine.config), None, (str(machine.settings),))
+    known = {str(path): ("PreToolUse", "Stop", "Unheard")}
+    again = Documents(places, lambda: machine.configured, lambda *_: None, {}, known).current()
+    assert [each.event for each in again.handlers] == ["PreToolUse"]
+    machine.write(machine.workspace / "team", of("a"))
+    assert machine.commands() == ["a"]
+    machine.write(machine.workspace / "team", "{")
+    assert machine.commands() == ["a"], "its last good content is known now"
+
+
+def test_a_file_that_fails_open_and_was_never_good_does_nothing(machine: Machine) -> None:
+    """Only a policy that somebody set denies."""
+    path = machine.write(machine.workspace / "team", "{")
+    machine.switch(Switches(), HookFile(str(path), "claude", False))
+    assert machine.commands() == []
+
+
+def test_what_is_guarded_is_remembered(tmp_path: Path) -> None:
+    """A record is what was written last; none and one that is damaged say nothing."""
+    record = GuardRecord(str(tmp_path))
+    assert record.read() == {}
+    record.write({"/a": ("PreToolUse",)})
+    assert record.read() == {"/a": ("PreToolUse",)}
+    for damaged in ("", "[]", "{"):
+        (tmp_path / "codex-guards.json").write_text(damaged)
+        assert record.read() == {}
+    record.write({})
+    record.write({})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_may_start_something_is_known_beforehand(machine: Machine) -> None:

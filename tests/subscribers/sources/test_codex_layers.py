@@ -35,6 +35,7 @@ class Import(NamedTuple):
     path: str
     profile: str
     wrong: str | None = None
+    damage: str | None = None
 
     @property
     def snapshot(self) -> Import:
