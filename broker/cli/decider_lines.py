@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from .quantities import count
+from .runner_lines import RUNNER, runner_line, runs_hooks
 from .tables import Cell, table
 from .terminal import cut, paint, printable, width
 
@@ -91,6 +92,9 @@ def decider_lines(
         found.append(line)
         if is_wide and patterns[at]:
             found.append("    " + cut(f"for {patterns[at]}", max(0, (columns or 0) - 4)))
+        if runs_hooks(rows[at]):
+            line, tint = runner_line(rows[at])
+            found.append("    " + (paint(line, tint) if colour else line))
         further = _further(rows[at])
         if further:
             found.append("    " + (paint(further, "dim") if colour else further))
@@ -128,8 +132,9 @@ def _bad(number: float) -> str | Cell:
 
 
 def _further(row: Row) -> str:
+    told = TOLD | RUNNER if runs_hooks(row) else TOLD
     return ", ".join(
         f"{printable(str(name))} {count(value)}"
         for name, value in row.items()
-        if name not in TOLD and isinstance(value, int | float) and value
+        if name not in told and isinstance(value, int | float) and value
     )

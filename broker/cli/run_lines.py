@@ -18,6 +18,9 @@ from .terminal import cut, cut_front, printable, width
 TOPICS: Final = frozenset({"prx.hooks.run", "prx.hooks.dead_letter"})
 """Topics whose events are reports of runs."""
 
+RESULTS: Final = ("blocked", "stopped")
+"""Results of a run that ended well which say more than that."""
+
 GAP: Final = "  "
 
 LEAST: Final = 8
@@ -29,7 +32,7 @@ def run_text(report: Mapping[str, Any], columns: int | None) -> str | None:
     hook, status = report.get("hook"), report.get("status")
     if not isinstance(hook, str) or not isinstance(status, str):
         return None
-    ending = printable(", ".join((_words(status), *_numbers(report))))
+    ending = printable(", ".join((_ending(status, report.get("result")), *_numbers(report))))
     command = printable(_text(report, "command"))
     said = printable(_said(report))
     if columns is None:
@@ -52,8 +55,9 @@ def _shortened(command: str, columns: int) -> str:
     return cut(command, columns)
 
 
-def _words(status: str) -> str:
-    return status.replace("_", " ")
+def _ending(status: str, result: object) -> str:
+    """How it ended. Of a run that did what it should, what it decided: its exit code may be a block."""
+    return str(result) if status == "ok" and result in RESULTS else status.replace("_", " ")
 
 
 def _numbers(report: Mapping[str, Any]) -> list[str]:

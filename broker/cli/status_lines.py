@@ -12,6 +12,7 @@ from typing import Any, Final
 from ..protocol.limits import TABLE
 from .decider_lines import ask_lines, decider_lines
 from .quantities import count, milliseconds, plural, size, span
+from .runner_lines import RUNNER, runner_line, runs_hooks
 from .tables import Cell, table
 from .terminal import cut, paint, printable
 
@@ -35,12 +36,6 @@ KNOWN: Final = frozenset(
     }
 )
 """Counters of a subscriber that stand elsewhere or tell only a developer something."""
-
-RUNNER: Final = frozenset({"hooks", "runs", "runs_now", "runs_waiting", "runs_dropped"})
-"""Counters of a subscriber that runs hooks; they have a line of their own."""
-
-RUN_WORDS: Final = {"ok": "ok", "failed": "failed", "timeout": "timed out", "not_started": "not started"}
-"""How a run may have ended, in the order in which it is told; other ends are told by their name."""
 
 
 def status_lines(status: Row, columns: int | None = None, *, colour: bool = False) -> list[str]:
@@ -159,9 +154,9 @@ def _remarks(row: Row) -> Iterator[tuple[str, str]]:
         yield f"was cut off and came back {plural(row['away'], 'time')}", "yellow"
     if row.get("refused"):
         yield f"passed over frames that were no events: {_counted(row['refused'])}", "yellow"
-    runner = isinstance(row.get("runs"), Mapping)
+    runner = runs_hooks(row)
     if runner:
-        yield _runs(row)
+        yield runner_line(row)
     told = KNOWN | RUNNER if runner else KNOWN
     further = [
         f"{printable(str(name))} {count(value)}"
@@ -170,25 +165,6 @@ def _remarks(row: Row) -> Iterator[tuple[str, str]]:
     ]
     if further:
         yield ", ".join(further), "dim"
-
-
-def _runs(row: Row) -> tuple[str, str]:
-    """What a subscriber that runs hooks says of them; yellow when a run did not end well."""
-    ends = {**dict.fromkeys(RUN_WORDS, 0), **_numbers(row["runs"])}
-    numbers = _numbers(row)
-    ends["dropped"] = numbers.get("runs_dropped", ends.get("dropped", 0))
-    counted = ", ".join(f"{count(ends[end])} {RUN_WORDS.get(end) or printable(str(end))}" for end in ends)
-    at_work = f"{count(numbers.get('runs_now', 0))} running, {count(numbers.get('runs_waiting', 0))} waiting"
-    well = sum(ends.values()) == ends["ok"]
-    return (
-        f"{plural(int(numbers.get('hooks', 0)), 'hook')}; runs: {counted}; {at_work}",
-        "dim" if well else "yellow",
-    )
-
-
-def _numbers(counters: Row) -> dict[str, float]:
-    """Those of the counters that are numbers: a peer may report anything."""
-    return {name: value for name, value in counters.items() if isinstance(value, int | float)}
 
 
 def _deciders(status: Row, columns: int | None, *, colour: bool) -> Iterator[str]:

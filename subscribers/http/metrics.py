@@ -193,7 +193,7 @@ def _of_status(status: Mapping[str, Any] | None) -> Iterator[Metric]:
     depth = GaugeMetricFamily("prxbus_hook_queue_depth", "Hook runs that wait.", labels=("subscriber",))
     sums: dict[tuple[str, str], float] = {}
     names: set[str] = set()
-    for row in as_rows(status.get("subscribers")):
+    for row in (*as_rows(status.get("subscribers")), *as_rows(status.get("deciders"))):
         for counter in ("runs_now", "runs_waiting"):
             value = row.get(counter)
             if isinstance(value, int | float):

@@ -52,6 +52,8 @@ PUBLISHER_DROPS: Final = {
 
 SUBSCRIBER_DROPS: Final = {"missed": "subscriber_missed", "runs_dropped": "hook_queue_full"}
 
+DECIDER_DROPS: Final = {"runs_dropped": "hook_queue_full"}
+
 _NUMBERED: Final = re.compile(r"[-_.:#/]*[0-9]+$")
 
 
@@ -154,6 +156,10 @@ class Tallies:
             self._drops(source, row, PUBLISHER_DROPS, now)
         for (name, pid), row in _merged(as_rows(status.get("subscribers"))).items():
             self._subscriber(name, pid, row, now)
+        for (name, pid), row in _merged(as_rows(status.get("deciders"))).items():
+            source = ("decider", name, pid)
+            self._drops(source, row, DECIDER_DROPS, now)
+            self._runs(source, kind_of(name), row, now)
 
     def _subscriber(self, name: str, pid: object, row: Mapping[str, Any], now: float) -> None:
         source, kind = (name, pid), kind_of(name)
@@ -161,6 +167,10 @@ class Tallies:
         for counter, value in _numbers(row):
             if counter in ("received", "missed"):
                 self.received.report(source, (kind, counter), value, now)
+        self._runs(source, kind, row, now)
+
+    def _runs(self, source: Hashable, kind: str, row: Mapping[str, Any], now: float) -> None:
+        """What a subscriber or decider that runs hooks says of their runs."""
         runs: dict[str, float] = {}
         for word, value in _numbers(row.get("runs")):
             status = word if word in COUNTED else "unknown"

@@ -34,7 +34,7 @@ from ..sources.codex_documents import Documents
 from ..sources.codex_layers import REMOTE
 from .codex_interruptions import Interruptions
 from .codex_invocation import Scene, folder_of
-from .codex_reports import answer_name
+from .codex_reports import answer_name, run_status
 from .codex_round import Ask, Round, Rounds, Verdict
 from .codex_runs import Runs
 from .codex_selection import Chosen, Selection, select
@@ -71,9 +71,9 @@ class CodexDispatcher:
     """The Codex family's hooks. Thread-safe. ``workspace`` is the folder that was named, None for none.
 
     ``pool`` runs what is waited for, ``background`` asynchronous handlers, by session; ``preparing`` takes
-    large payloads apart. ``outcomes`` counts runs by what they came to (``completed``, ``failed``,
-    ``blocked``, ``stopped``), with ``dropped``, ``late``, ``unreadable`` and ``remote`` (events of remote
-    workspaces) beside them.
+    large payloads apart. ``outcomes`` counts runs by the status that is reported of them, with
+    ``dropped`` for those that found no room and ``unreadable`` for events that are none; ``others`` what is
+    no run: what came too ``late``, and events of ``remote`` workspaces.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class CodexDispatcher:
         environ: Mapping[str, str],
     ) -> None:
         self.outcomes: Counter[str] = Counter()
+        self.others: Counter[str] = Counter()
         self.sessions = Sessions()
         self._documents = documents
         self._runs = runs
@@ -117,7 +118,7 @@ class CodexDispatcher:
         event = ask.event
         now = time.monotonic()
         if ask.cancelled or now >= ask.deadline:
-            self._count("late")
+            self._note("late")
             return
         margin = min(MARGIN_S, MARGIN_SHARE * (ask.deadline - now))
         found, is_new = self._rounds.begin(event.id, ask.deadline - margin)
@@ -190,7 +191,6 @@ class CodexDispatcher:
         for place, each in enumerate(sync):
             job = partial(self._job, work, place, each, scene, arrived)
             if not self._pool.submit(each.handler.key, job, each.body):
-                self._count("dropped")
                 self._done(work, place, each, Outcome.not_started(NO_ROOM), 0.0)
         for each in selection.chosen:
             if each.handler.is_async:
@@ -214,7 +214,7 @@ class CodexDispatcher:
 
     def _remote(self, selection: Selection) -> Sequence[Answer]:
         """Nothing runs; a session is told so once."""
-        self._count("remote")
+        self._note("remote")
         with self._lock:
             if selection.session in self._told or len(self._told) >= TOLD_SESSIONS:
                 return ()
@@ -226,7 +226,7 @@ class CodexDispatcher:
         now = time.monotonic()
         found = work.round
         if not found.is_wanted(now):
-            self._count("late")
+            self._note("late")
             self._done(work, place, chosen, Outcome.not_started(LATE), now - arrived)
             return
         timeout_s = chosen.handler.timeout_s
@@ -243,7 +243,7 @@ class CodexDispatcher:
         judged = self._judged(chosen, outcome, selection)
         if work.hear(place, judged):
             work.round.land(work.verdict())
-        self._count(judged.status)
+        self._count("dropped" if outcome.reason is NO_ROOM else run_status(outcome, judged))
         self._teller.add(
             Ended(chosen.handler, work.event, outcome, judged, waited_s, work.round, selection.tool_use)
         )
@@ -281,7 +281,7 @@ class CodexDispatcher:
 
     def _hurry(self, found: Round, ask: Ask) -> None:
         if found.hurry(ask):
-            self._count("late")
+            self._note("late")
 
     # -- asynchronous handlers ----------------------------------------------------------------
 
@@ -301,7 +301,6 @@ class CodexDispatcher:
             self._end_async(chosen, event, outcome, waited_s, selection)
 
         if not self._background.submit(session, job, chosen.body):
-            self._count("dropped")
             self._interruptions.release(session, held)
             self._end_async(chosen, event, Outcome.not_started(NO_ROOM), 0.0, selection)
 
@@ -320,9 +319,13 @@ class CodexDispatcher:
             self.sessions.keep(
                 session, Answer(answer_name(handler), contexts=contexts, system_message=message)
             )
-        self._count(judged.status)
+        self._count("dropped" if outcome.reason is NO_ROOM else run_status(outcome, judged))
         self._teller.add(Ended(handler, event, outcome, judged, waited_s, None, selection.tool_use))
 
-    def _count(self, what: str) -> None:
+    def _count(self, status: str) -> None:
         with self._lock:
-            self.outcomes[what] += 1
+            self.outcomes[status] += 1
+
+    def _note(self, what: str) -> None:
+        with self._lock:
+            self.others[what] += 1

@@ -297,6 +297,7 @@ class CodexProcess:
             "runs_now": pool.running + background.running,
             "runs_waiting": pool.waiting + background.waiting,
             "runs_dropped": pool.dropped + background.dropped + preparing.dropped,
+            **self._dispatcher.others,
             "contexts_dropped": self._dispatcher.sessions.dropped,
             "reports_dropped": self._teller.dropped,
             "ending": self._reaper.stats.ending,

@@ -78,6 +78,7 @@ def run_reports(
     """
     rule = EVENTS[handler.event]
     report = run_report(spec_of(handler), event.id, outcome, waited_s)
+    report["status"] = run_status(outcome, judged)
     if not is_asked and report["reason"] is None and not handler.is_async:
         report["reason"] = OBSERVED
     report |= {
@@ -101,6 +102,13 @@ def run_reports(
         except BusError:
             payload = None
         yield DEAD_LETTER_TOPIC, dead_letter(report, event.topic, payload)
+
+
+def run_status(outcome: Outcome, judged: Judged) -> str:
+    """How a run ended, in the words of every hook's: ``ok`` also with an exit code that is a block."""
+    if not is_failure(outcome, judged):
+        return "ok"
+    return "failed" if outcome.status == "ok" else outcome.status
 
 
 def is_failure(outcome: Outcome, judged: Judged) -> bool:

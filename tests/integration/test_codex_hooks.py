@@ -166,7 +166,7 @@ def test_what_handlers_may_do_and_what_they_find() -> None:
 def _counted(made: Scene) -> dict[str, int]:
     """The runs that the broker's status tells of the service, by how they ended."""
     with Tool("test", runtime_dir=made.bus) as tool:
-        (row,) = [row for row in tool.request("status")["deciders"] if row["name"] == "codex"]
+        (row,) = [row for row in tool.request("status").body["status"]["deciders"] if row["name"] == "codex"]
     return dict(row.get("runs", {}))
 
 

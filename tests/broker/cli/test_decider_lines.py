@@ -64,6 +64,15 @@ def test_deciders_stand_in_their_order() -> None:
     ]
 
 
+def test_a_decider_that_runs_hooks_has_a_line_for_them() -> None:
+    """As a subscriber has: hooks, how their runs ended, and what is under way."""
+    counters = {"hooks": 2, "runs": {"ok": 3, "failed": 1}, "runs_now": 1, "runs_waiting": 0, "remote": 4}
+    words = "2 hooks; runs: 3 ok, 1 failed, 0 timed out, 0 not started, 0 dropped; 1 running, 0 waiting"
+    lines = decider_lines([decider(**counters)], [""], colour=False)
+    assert lines[2:] == [f"    {words}", "    remote 4"]
+    assert f"    \x1b[33m{words}\x1b[0m" in decider_lines([decider(**counters)], [""], colour=True)
+
+
 @pytest.mark.parametrize("counter", ["failed", "too_late"])
 def test_what_went_wrong_is_red(counter: str) -> None:
     """Failures and late answers of a decider stand out; a policy that denies is yellow."""

@@ -31,6 +31,12 @@ def report(**changed: Any) -> dict[str, Any]:
     "changed,text",
     [
         ({"status": "ok", "exit_code": 0, "stderr": ""}, "tool_call#0  ok, exit 0, 12.3 ms  a.sh"),
+        (
+            {"status": "ok", "result": "blocked", "exit_code": 2, "stderr": "no\n"},
+            "tool_call#0  blocked, exit 2, 12.3 ms  a.sh  no",
+        ),
+        ({"status": "ok", "result": ["x"], "stderr": ""}, "tool_call#0  ok, exit 3, 12.3 ms  a.sh"),
+        ({"result": "blocked", "stderr": ""}, "tool_call#0  failed, exit 3, 12.3 ms  a.sh"),
         ({"stderr": "one\n two\n"}, "tool_call#0  failed, exit 3, 12.3 ms  a.sh  one / two"),
         ({"status": "timeout", "exit_code": None, "stderr": ""}, "tool_call#0  timeout, 12.3 ms  a.sh"),
         (

@@ -23,6 +23,7 @@ STATUS: dict[str, Any] = {
         {"name": "shell", "pid": 1, "received": 9, "runs": {"ok": 5}, "runs_now": 2, "runs_waiting": 6},
         {"name": "shell", "pid": 2, "runs_now": 1, "runs_waiting": "x"},
     ],
+    "deciders": [{"name": "codex", "pid": 3, "runs": {"timeout": 1}, "runs_now": 4, "runs_waiting": 0}],
 }
 
 
@@ -57,7 +58,9 @@ def test_the_bus_is_told() -> None:
         ("prxbus_drops_total", ("no_bus",)): 0,
         ("prxbus_refused_messages_total", ("bad_topic",)): 1,
         ("prxbus_hook_runs_total", ("ok", "shell")): 5,
+        ("prxbus_hook_runs_total", ("codex", "timeout")): 1,
         ("prxbus_hook_runs_running", ("shell",)): 3,
+        ("prxbus_hook_runs_running", ("codex",)): 4,
         ("prxbus_hook_queue_depth", ("shell",)): 6,
         ("prxbus_up", ()): 1,
         ("prxbus_peers", ()): 7,

@@ -139,6 +139,10 @@ def test_a_status_is_counted_by_what_it_says() -> None:
             {"name": "twin", "pid": 3, "received": 1},
             {"name": "twin", "pid": 3, "received": 2},
         ],
+        "deciders": [
+            {"name": "codex", "pid": 4, "asked": 9, "runs": {"ok": 2, "odd": 1}, "runs_dropped": 3},
+            {"name": "guard", "pid": 5, "asked": 1},
+        ],
     }
     found = Tallies()
     found.take_status(status, 0.0)
@@ -151,15 +155,31 @@ def test_a_status_is_counted_by_what_it_says() -> None:
         ("http-stream", "received"): 7,
         ("twin", "received"): 3,
     }
-    assert found.runs.totals == {("shell", "ok"): 4, ("shell", "timeout"): 1, ("shell", "dropped"): 7}
-    assert (found.drops.totals["subscriber_missed"], found.drops.totals["hook_queue_full"]) == (1, 7)
+    assert found.runs.totals == {
+        ("shell", "ok"): 4,
+        ("shell", "timeout"): 1,
+        ("shell", "dropped"): 7,
+        ("codex", "ok"): 2,
+        ("codex", "unknown"): 1,
+    }
+    assert (found.drops.totals["subscriber_missed"], found.drops.totals["hook_queue_full"]) == (1, 10)
     found.no_status()
     assert found.status is None
 
 
 @pytest.mark.parametrize(
     "status",
-    [{}, {"publishers": 5, "subscribers": [7], "broker": 1, "forwarded": None, "refused": {"x": "y"}}],
+    [
+        {},
+        {
+            "publishers": 5,
+            "subscribers": [7],
+            "deciders": [7],
+            "broker": 1,
+            "forwarded": None,
+            "refused": {"x": "y"},
+        },
+    ],
 )
 def test_a_status_of_another_shape_is_survived(status: dict[str, Any]) -> None:
     """What is not as we know it counts nothing."""

@@ -255,6 +255,8 @@ def test_all_start_together_and_answer_in_configured_order(stage: Stage) -> None
         ("PreToolUse", "completed"),
     }
     assert not [topic for topic, _ in stage.reports if topic == "prx.hooks.dead_letter"]
+    assert {each["status"] for each in reports} == {"ok"}
+    assert stage.dispatcher.outcomes == {"ok": 3}
 
 
 def test_a_payload_is_each_profiles_own(stage: Stage) -> None:
@@ -284,8 +286,6 @@ def test_an_event_and_its_ask_are_one_run(stage: Stage) -> None:
     assert len(stage.runs.ran) == 2
 
 
-def test_a_failed_tool_call_is_an_event_of_its_own(stage: Stage) -> None:
-    """For Claude Code's handlers of it, asked or not; those of PostToolUse are for the others."""
 def test_two_that_ask_about_one_event_hear_one_decision(stage: Stage) -> None:
     """Both hear the block, and one of them the rest; so does one that asks when all is done."""
     go = threading.Event()
@@ -321,6 +321,8 @@ def test_a_file_that_fails_closed_and_cannot_be_read_denies_by_name(stage: Stage
     assert only(stage.ask("user_prompt", {"prompt": "go"})).verdict == "deny"
 
 
+def test_a_failed_tool_call_is_an_event_of_its_own(stage: Stage) -> None:
+    """For Claude Code's handlers of it, asked or not; those of PostToolUse are for the others."""
     stage.file("claude", "PostToolUseFailure", stage.says("failed", printed("")))
     stage.file("claude", "PostToolUse", stage.says("worked", printed("")))
     for success in (False, True):
@@ -407,7 +409,7 @@ def test_an_ask_that_nobody_waits_for_runs_nothing(stage: Stage) -> None:
         ask = FakeAsk(stage.event("tool_call_start", BASH), deadline)
         ask.cancelled = cancelled
         stage.dispatcher.ask(ask)
-    assert (stage.runs.ran, stage.dispatcher.outcomes["late"]) == ([], 2)
+    assert (stage.runs.ran, stage.dispatcher.others["late"]) == ([], 2)
 
 
 @pytest.fixture
@@ -549,7 +551,7 @@ def test_a_remote_workspace_runs_nothing_and_says_so(stage: Stage) -> None:
     assert "no hooks run for ssh://build/srv: its workspace is remote" in (answer.system_message or "")
     assert stage.ask("tool_call_start", remote).answers == []
     assert stage.ask("tool_call_start", remote, session="t").answers != []
-    assert (stage.runs.ran, stage.dispatcher.outcomes["remote"]) == ([], 3)
+    assert (stage.runs.ran, stage.dispatcher.others["remote"]) == ([], 3)
 
 
 def test_a_projects_hooks_are_for_its_sessions(stage: Stage) -> None:
