@@ -2,24 +2,28 @@
 
 It decides what a rule such as ``Bash(git *)`` means for a tool's name and input, after the syntax of
 permission rules: wildcards for commands, paths as in ``.gitignore``, ``domain:`` for addresses. A rule that
-is not understood is an error, and never one that everything meets; a command that is too involved to be
-taken apart meets every rule of its tool, for the handler may be a guard. It refuses to know who calls a tool.
+is not understood is an error, and never one that everything meets; a command or path that is too long or too
+involved to be judged meets every rule of its tool, for the handler may be a guard. It refuses to know who
+calls a tool.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .codex_condition_commands import LONGEST, collapsed, commands
+from .codex_condition_patterns import matches, path_matches
+
 _RULE: Final = re.compile(r"\s*([A-Za-z_][\w*-]*)(?:\((.*)\))?\s*", re.ASCII | re.DOTALL)
-_ASSIGNMENT: Final = re.compile(r"(?:[A-Za-z_]\w*=(?:[^\s'\"]|'[^']*'|\"[^\"]*\")*\s+)+")
-_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)")
-_INVOLVED: Final = re.compile(r"\$\(|`|<\(|>\(|<<|[(){}]")
-"""Substitutions, here-documents and groups: what is run cannot be told by splitting at operators."""
-_QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
-_OPERATOR: Final = re.compile(r"&&|\|\||\|&|[;|&\n]")
+_HOST: Final = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://(?:[^/\\?#]*@)?(\[[^\]]*\]|[^/\\?#:]*)")
+
+LONGEST_RULE: Final = 1_024
+"""Characters of a rule."""
+LONGEST_PATH: Final = 4_096
+"""Characters of a path that are compared; no system opens a longer one, and it meets every rule."""
 
 _FILE_TOOLS: Final[Mapping[str, str]] = {
     "Read": "file_path",
@@ -71,11 +75,13 @@ class Condition:
             return True
         if self.tool.startswith("mcp__") and self.tool.count("__") == 1:
             return tool.startswith(f"{self.tool}__")  # a server's name stands for its tools
-        return "*" in self.tool and _wildcard(self.tool).fullmatch(tool) is not None
+        return "*" in self.tool and matches(self.tool, tool)
 
 
 def condition(text: str) -> Condition:
     """The rule that a text is. Raises nothing: see ``Condition.error``."""
+    if len(text) > LONGEST_RULE:
+        return Condition(text, error=f"it is longer than {LONGEST_RULE:,} characters")
     match = _RULE.fullmatch(text)
     if match is None:
         return Condition(text, error="it is no permission rule such as Bash(git *)")
@@ -106,50 +112,39 @@ def _is_command(specifier: str, _tool: str, values: Mapping[str, Any], _folders:
     line = values.get("command")
     if not isinstance(line, str):
         return False
-    pattern = _command_pattern(specifier)
-    commands = _commands(line)
-    return commands is None or any(pattern.fullmatch(command) is not None for command in commands)
+    found = commands(line)
+    if found is None:
+        return True
+    patterns = _command_patterns(collapsed(specifier))
+    return any(command.meets(pattern) for command in found for pattern in patterns)
 
 
-def _command_pattern(specifier: str) -> re.Pattern[str]:
+def _command_patterns(specifier: str) -> tuple[str, ...]:
     """``git *`` and ``git:*`` are ``git`` and what follows a blank; any other ``*`` is any text."""
     stem = specifier.removesuffix(":*")
     if stem == specifier:
         stem = specifier.removesuffix(" *")
     if stem == specifier or "*" in stem:
-        return _wildcard(specifier)
-    return re.compile(rf"{re.escape(stem)}(?:\s.*)?", re.DOTALL)
-
-
-def _commands(line: str) -> Iterator[str] | None:
-    """The single commands of a command line, without assignments before them; None: too involved."""
-    blank = _QUOTED.sub(lambda match: "_" * len(match[0]), line)
-    has_substitution = _INVOLVED.search(blank) or re.search(r"\$\(|`", line)
-    if has_substitution or "'" in blank or '"' in blank:
-        return None
-    return _split(line, blank)
-
-
-def _split(line: str, blank: str) -> Iterator[str]:
-    start = 0
-    for operator in _OPERATOR.finditer(blank):
-        yield _ASSIGNMENT.sub("", line[start : operator.start()].strip(), count=1)
-        start = operator.end()
-    yield _ASSIGNMENT.sub("", line[start:].strip(), count=1)
+        return (specifier,)
+    return (stem, f"{stem} *")
 
 
 def _is_address(specifier: str, _tool: str, values: Mapping[str, Any], _folders: Folders) -> bool:
     address = values.get("url")
-    match = _HOST.match(address) if isinstance(address, str) else None
+    if not isinstance(address, str):
+        return False
+    if len(address) > LONGEST:
+        return True
+    match = _HOST.match(address)
     if match is None:
         return False
     domain = specifier.removeprefix("domain:").strip().lower()
-    return _wildcard(domain).fullmatch(match[1].lower()) is not None
+    return matches(domain, match[1].lower().removesuffix("."))
 
 
 def _is_name(specifier: str, tool: str, values: Mapping[str, Any], _folders: Folders) -> bool:
     name = values.get(_NAMED_TOOLS[tool])
-    return isinstance(name, str) and _wildcard(specifier).fullmatch(name) is not None
+    return isinstance(name, str) and matches(specifier, name)
 
 
 def _is_path(specifier: str, tool: str, values: Mapping[str, Any], folders: Folders) -> bool:
@@ -157,6 +152,8 @@ def _is_path(specifier: str, tool: str, values: Mapping[str, Any], folders: Fold
     path = values.get(_FILE_TOOLS[tool])
     if not isinstance(path, str):
         return False
+    if len(path) > LONGEST_PATH:
+        return True
     path = _joined(folders.cwd, path)
     if specifier.startswith("//"):
         base, pattern = "", specifier[1:]
@@ -167,8 +164,11 @@ def _is_path(specifier: str, tool: str, values: Mapping[str, Any], folders: Fold
     else:
         pattern = specifier.removeprefix("./")
         is_bare = "/" not in pattern.rstrip("/")
-        base, pattern = folders.cwd, f"/**/{pattern}" if is_bare else f"/{pattern}"
-    return re.fullmatch(re.escape(base.rstrip("/")) + _glob(pattern), path, re.DOTALL) is not None
+        base, pattern = folders.cwd, f"**/{pattern}" if is_bare else pattern
+    base = base.rstrip("/")
+    if path == base:
+        return not pattern.strip("/")
+    return path.startswith(f"{base}/") and path_matches(pattern, path[len(base) + 1 :])
 
 
 def _joined(folder: str, path: str) -> str:
@@ -176,22 +176,7 @@ def _joined(folder: str, path: str) -> str:
     steps: list[str] = []
     for step in (path if path.startswith("/") else f"{folder}/{path}").split("/"):
         if step == "..":
-            steps = steps[:-1]
+            del steps[-1:]
         elif step not in ("", "."):
             steps.append(step)
     return "/" + "/".join(steps)
-
-
-_GLOB_PARTS: Final = re.compile(r"/\*\*/|/\*\*\Z|\*|\?|[^*?/]+|/")
-_GLOBS: Final = {"/**/": "/(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
-
-
-def _glob(pattern: str) -> str:
-    """A pattern of ``.gitignore`` as a regular expression; what lies below a match is meant too."""
-    parts = _GLOB_PARTS.findall(pattern.rstrip("/"))
-    return "".join(_GLOBS.get(part) or re.escape(part) for part in parts) + "(?:/.*)?"
-
-
-def _wildcard(pattern: str) -> re.Pattern[str]:
-    """``*`` is any text, all else itself."""
-    return re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.DOTALL)

@@ -95,10 +95,13 @@ _ENTERED: Final = Refused(
 
 @dataclass(slots=True)
 class Context:
-    """What the words before it make of a word: the program of its command, and whether a ``cd`` came."""
+    """What the words before it make of a word: the program of its command, and whether a ``cd`` came.
+
+    ``has_code``: an option of the program gave it what it runs.
+    """
 
     program: str = ""
-    options: tuple[str, ...] = ()
+    has_code: bool = False
     has_operand: bool = False
     command: int = -1
     moved: bool = False
@@ -138,7 +141,7 @@ def _follow(word: Word, context: Context) -> bool:
     """Note what a word does to those after it; whether it is a program, or a script that one is given."""
     if word.command != context.command:
         context.command, context.program = word.command, ""
-        context.options, context.has_operand = (), False
+        context.has_code, context.has_operand = False, False
         context.expects_folder = False
     said = "".join(part.text for part in word.parts)
     if word.role == "program":
@@ -152,11 +155,11 @@ def _follow(word: Word, context: Context) -> bool:
     if word.role in ("input", "target") or context.has_operand:
         return False
     if said.startswith("-") and len(said) > 1:
-        context.options = (*context.options, said)
+        context.has_code = context.has_code or said in _CODE_OPTIONS
         return False
     context.has_operand = True
     is_script = _INTERPRETERS.fullmatch(context.program) is not None
-    return is_script and not _CODE_OPTIONS & set(context.options)
+    return is_script and not context.has_code
 
 
 def _without_prefix(parts: tuple[Part, ...]) -> tuple[str, tuple[Part, ...]]:

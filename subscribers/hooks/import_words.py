@@ -8,6 +8,7 @@ ever expanded here. It refuses to know which words are files.
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 PartKind: TypeAlias = Literal["text", "pattern", "tilde", "variable", "substitution", "expansion"]
@@ -64,6 +65,10 @@ _KEEP_LEADING: Final = frozenset(
 
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TELLING: Final = re.compile(r"[ \t\n;&|()<>*?\[\]{}'\"\\$`]")
+"""What ends a run of characters that stand for themselves, within a word."""
+_TELLING_QUOTED: Final = re.compile(r"[\"\\$`]")
+"""The same within double quotes."""
 _BRACED: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::?[-=?].*)?\}", re.DOTALL)
 _SPECIAL: Final = re.compile(r"[0-9@*#?$!-]")
 
@@ -165,8 +170,13 @@ class _Reader:
             parts.append(Part("tilde", "~"))
             self.at += 1
         else:
-            parts.append(Part("text", character))
-            self.at += 1
+            parts.append(self._run(_TELLING))
+
+    def _run(self, telling: re.Pattern[str]) -> Part:
+        """The characters up to one that tells something, at least one."""
+        found, start = telling.search(self.text, self.at + 1), self.at
+        self.at = len(self.text) if found is None else found.start()
+        return Part("text", self.text[start : self.at])
 
     def _double(self, parts: list[Part]) -> None:
         text = self.text
@@ -187,8 +197,7 @@ class _Reader:
             elif character in "$`":
                 parts.append(self._dollar(in_quotes=True))
             else:
-                parts.append(Part("text", character))
-                self.at += 1
+                parts.append(self._run(_TELLING_QUOTED))
 
     def _dollar(self, *, in_quotes: bool) -> Part:
         """What stands at a ``$`` or a backtick."""
@@ -221,11 +230,9 @@ class _Reader:
 def _joined(parts: list[Part]) -> tuple[Part, ...]:
     """Neighbouring texts as one; empty ones go, unless nothing else is there."""
     found: list[Part] = []
-    for part in parts:
-        if part.kind == "text" and found and found[-1].kind == "text":
-            found[-1] = Part("text", found[-1].text + part.text)
-        else:
-            found.append(part)
+    for kind, run in groupby(parts, key=lambda part: part.kind):
+        row = list(run)
+        found += [Part("text", "".join(part.text for part in row))] if kind == "text" else row
     return tuple(part for part in found if part.text) or tuple(found[:1])
 
 

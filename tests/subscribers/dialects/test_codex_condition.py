@@ -43,6 +43,8 @@ FOLDERS = Folders(cwd="/srv/shop/src", project="/srv/shop", home="/home/user")
         ("Bash(rm *)", "Bash", {"command": "cat <<E\nx\nE"}, True),
         ("Bash(rm *)", "Bash", {"command": "echo 'open"}, True),
         ("Bash(rm *)", "Bash", {"command": "echo '$(rm y)'"}, True),
+        ("Bash(rm *)", "Bash", {"command": ""}, False),
+        ("Bash(rm *)", "Bash", {"command": "a" * 5_000_000}, True),
         ("Bash(rm *)", "Bash", {"command": 7}, False),
         ("Bash(rm *)", "Bash", "rm y", False),
         # files
@@ -64,11 +66,19 @@ FOLDERS = Folders(cwd="/srv/shop/src", project="/srv/shop", home="/home/user")
         ("Read(~/.ssh/**)", "Read", {"file_path": "/home/user/.ssh/id"}, True),
         ("Read(~/.ssh/**)", "Read", {"file_path": "/srv/.ssh/id"}, False),
         ("Read(a.md)", "Read", {}, False),
+        ("Read(a.md)", "Read", {"file_path": "../" * 1_000_000}, True),
+        ("Read(./)", "Read", {"file_path": "b"}, True),
+        ("Read(/)", "Read", {"file_path": "/srv/shop"}, True),
+        ("Read(/a)", "Read", {"file_path": "/srv/shop"}, False),
+        ("Read(/a)", "Read", {"file_path": "/srv/shopping/a"}, False),
+        ("Read(//**)", "Read", {"file_path": "/"}, True),
         ("Grep(src/**)", "Grep", {"path": "src/a"}, True),
         # addresses, agents, tools of servers
         ("WebFetch(domain:example.com)", "WebFetch", {"url": "https://u@Example.com:8/x"}, True),
         ("WebFetch(domain:example.com)", "WebFetch", {"url": "https://example.com.evil.org"}, False),
         ("WebFetch(domain:*.example.com)", "WebFetch", {"url": "https://a.example.com"}, True),
+        ("WebFetch(domain:example.com)", "WebFetch", {"url": "https://a@b@example.com.\\x"}, True),
+        ("WebFetch(domain:example.com)", "WebFetch", {"url": "https://" + "a" * 5_000_000}, True),
         ("WebFetch(domain:example.com)", "WebFetch", {"url": "example.com"}, False),
         ("WebFetch(domain:example.com)", "WebFetch", {}, False),
         ("Agent(Explore)", "Agent", {"subagent_type": "Explore"}, True),
@@ -91,7 +101,18 @@ def test_which_calls_meet_a_rule(rule: str, tool: str, tool_input: object, expec
 
 @pytest.mark.parametrize(
     "rule",
-    ["", "Bash(", "Bash(a", "a b", "TodoWrite(x)", "WebFetch(example.com)", "mcp__a__*(x)", "(x)", "B*h(x)"],
+    [
+        "",
+        "Bash(",
+        "Bash(a",
+        "a b",
+        "TodoWrite(x)",
+        "WebFetch(example.com)",
+        "mcp__a__*(x)",
+        "(x)",
+        "B*h(x)",
+        f"Bash({'x' * 1_024})",
+    ],
 )
 def test_what_is_not_understood_is_met_by_nothing(rule: str) -> None:
     """There is a reason, and no call meets it."""
@@ -99,6 +120,13 @@ def test_what_is_not_understood_is_met_by_nothing(rule: str) -> None:
     assert found.error
     for tool in ("Bash", "TodoWrite", "WebFetch", "mcp__a__b"):
         assert not found.holds(tool, {"command": "x"}, FOLDERS)
+
+
+def test_a_rule_that_is_too_long_is_met_by_nothing() -> None:
+    """Comparing costs its length, too."""
+    found = condition(f"Bash({'x' * 1_024})")
+    assert found.error == "it is longer than 1,024 characters"
+    assert not found.holds("Bash", {"command": "x" * 1_024}, FOLDERS)
 
 
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=60))
