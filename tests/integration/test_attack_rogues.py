@@ -202,7 +202,7 @@ def test_half_open_connections_and_half_messages_hold_up_nobody(broker: BrokerPr
                 half = stack.enter_context(socket.socket(socket.AF_UNIX))
                 half.connect(endpoint.removeprefix("ipc://"))
                 half.sendall(part)
-        for endpoint, kind in zip(broker.endpoints, ("PUB", "SUB", "DEALER"), strict=True):
+        for endpoint, kind in zip(broker.endpoints[:3], ("PUB", "SUB", "DEALER"), strict=True):
             stuck = stack.enter_context(Zmtp(endpoint, kind))
             stuck.socket.sendall(frame(b"0a.b\0" + b"x" * 900)[:500])
         peers.publisher().close()

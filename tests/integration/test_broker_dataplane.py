@@ -181,6 +181,7 @@ class Running:
             frozenset({15}),
             self._inspect,
             ClosedDeciders(os.path.dirname(place.control.removeprefix("ipc://"))),
+            lanes=10,
         )
 
     def _inspect(self) -> str | None:

@@ -31,7 +31,7 @@ class StrictBroker:
         addresses = endpoints(str(directory))
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._sockets = [self._context.socket(kind) for kind in (zmq.SUB, zmq.PUB, zmq.ROUTER)]
-        for socket, address in zip(self._sockets, addresses, strict=True):
+        for socket, address in zip(self._sockets, addresses[:3], strict=True):
             socket.linger = 0
             socket.bind(address)
         for depth in DEPTH_BYTES:

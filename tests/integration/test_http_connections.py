@@ -43,7 +43,7 @@ class Served:
         self.port = listener.getsockname()[1]
         self.guard = Guard(answer, Gate(TOKEN), self.port)
         ready = threading.Event()
-        self.server: uvicorn.Server = _Server(self.guard, Streams(folder), ready.set)
+        self.server: uvicorn.Server = _Server(self.guard, Streams(folder), ready.set, None)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
         self.thread.start()
         assert ready.wait(SECONDS)
@@ -113,7 +113,7 @@ def test_a_request_that_takes_its_time_is_not_cut(tmp_path: Path, monkeypatch: p
     """The deadline is for asking, not for answering."""
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.1)
     with serving(tmp_path) as served, served.connect() as client:
-        inside = served.guard._app
+        inside = served.guard._own.app
 
         async def late(scope: Scope, receive: Receive, send: Send) -> None:
             over = asyncio.Event()
@@ -121,7 +121,7 @@ def test_a_request_that_takes_its_time_is_not_cut(tmp_path: Path, monkeypatch: p
             await over.wait()
             await inside(scope, receive, send)
 
-        monkeypatch.setattr(served.guard, "_app", late)
+        monkeypatch.setattr(served.guard._own, "app", late)
         client.sendall(served.request("/"))
         assert client.recv(4_096).startswith(b"HTTP/1.1 200")
 
@@ -154,14 +154,14 @@ def test_answers_that_nobody_takes_keep_no_place(tmp_path: Path, monkeypatch: py
         idle = [served.connect() for _ in range(2)]
         for client in idle:  # the second answer waits for the first one to be taken
             client.sendall(served.request("/large") * 3)
-        until(lambda: served.guard._inside == 2, "a full house")
+        until(lambda: served.guard._own.inside == 2, "a full house")
         with served.connect() as health:
             health.sendall(served.request("/healthz"))
             assert health.recv(4_096).startswith(b"HTTP/1.1 200")
         with served.connect() as client:
             client.sendall(served.request("/"))
             assert client.recv(4_096).startswith(b"HTTP/1.1 503")
-        until(lambda: served.guard._inside == 0, "an empty house")
+        until(lambda: served.guard._own.inside == 0, "an empty house")
         for client in idle:
             client.close()
 

@@ -32,6 +32,7 @@ DOCUMENT = (Path(broker.protocol.__file__).parent / "WIRE.md").read_text()
 EXAMPLES = {
     name: bytes.fromhex("".join(line.partition(";")[0] for line in text.splitlines()))
     for name, text in re.findall(r"```hex (\w+)\n(.*?)```", DOCUMENT, re.DOTALL)
+    if name != "lane"  # a stream, and no frame
 }
 
 
