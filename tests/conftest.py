@@ -31,7 +31,7 @@ LEAK_DEADLINE_S = 5.0
 # No deadline per example and no complaint about slow generation: a loaded machine is not a bug.
 # `pytest --hypothesis-profile=thorough` searches longer.
 settings.register_profile(
-    "ci", deadline=None, max_examples=60, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci", deadline=None, max_examples=40, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 # Where branches are counted, the laws have been tried before: the same few examples each time.
 settings.register_profile("branches", settings.get_profile("ci"), max_examples=25, derandomize=True)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 FILES = sorted(TESTS.rglob("test_*.py"))
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """What a file of tests says."""
+    return ast.parse(path.read_text())
+
+
 def test_every_test_states_its_behaviour_in_a_sentence() -> None:
     """Every test function has a docstring of at least three words that ends with a full stop."""
     silent = []
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
                 sentence = ast.get_docstring(node) or ""
                 if len(sentence.split()) < 3 or not sentence.endswith("."):
@@ -41,7 +48,7 @@ def test_nothing_sleeps_to_wait() -> None:
     """No test calls time.sleep or asyncio.sleep with a positive time: it waits for the condition instead."""
     sleepers = []
     for path in TESTS.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "asyncio.sleep"):
                 zero = node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
                 if not zero:
