@@ -127,7 +127,8 @@ def _agents(directory: str, socket: str) -> tuple[bool, list[Finding]]:
             Finding(
                 "fault",
                 f"nobody listens for agents at {socket}: {why}",
-                "prxbus up does, unless the setting agents.enabled is false",
+                "prxbus up does, unless the setting agents.enabled is false; a socket that was removed it "
+                "makes again within a second or two",
             )
         ]
     counted = ", ".join(f"{said.get(name)} {name}" for name in ("answered", "failed", "delivered"))

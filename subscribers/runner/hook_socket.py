@@ -51,19 +51,30 @@ class HookSocket:
         self.answer = answer
         self.open: set[_Connection] = set()
         self._server: asyncio.Server | None = None
+        self._file: tuple[int, int] | None = None
 
     async def start(self) -> None:
-        """Listen. Raises :class:`SocketTaken` and OSError."""
+        """Listen; what did so before listens no more. Raises :class:`SocketTaken` and OSError."""
         listener = _bound(self.path)
+        before, self._file = self._server, _file(self.path)
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(lambda: _Connection(self), sock=listener)
+        if before is not None:
+            before.close()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether agents still find this socket at its path: anybody may remove or replace the file."""
+        return self._file is not None and _file(self.path) == self._file
 
     async def stop(self, seconds: float) -> None:
         """Take nothing new, give what is under way ``seconds`` to end, and break off the rest."""
         if self._server is not None:
+            is_there = self.is_there
             self._server.close()
-            with suppress(OSError):
-                os.unlink(self.path)
+            if is_there:
+                with suppress(OSError):
+                    os.unlink(self.path)
         tasks = [each.task for each in self.open if each.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
@@ -144,6 +155,15 @@ def check_free(path: str) -> None:
         probe.setblocking(False)
         if probe.connect_ex(path) == 0:
             raise SocketTaken(f"another process answers at {path!r}; stop that one first")
+
+
+def _file(path: str) -> tuple[int, int] | None:
+    """Which file is at ``path``; None for none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _bound(path: str) -> socket.socket:

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import Final
 
 import orjson
@@ -43,6 +44,9 @@ END_SECONDS: Final = 2.0
 TIDY_SECONDS: Final = 2.0
 """Pause between two looks at what is too old, and at events that came while nobody listened."""
 
+LOOK_SECONDS: Final = 1.0
+"""Pause between two looks at whether agents still find the socket."""
+
 log = get_logger("subscribers.agents")
 
 
@@ -53,6 +57,7 @@ class AgentsService:
         self._directory = runtime_dir
         self._path = os.path.join(runtime_dir, SOCKET_NAME)
         self._lost = Delivered()
+        self._is_missed = False
 
     async def run(self) -> None:
         """Serve until told to stop. Raises :class:`BusUnreachable`, :class:`SocketTaken` and OSError."""
@@ -72,15 +77,36 @@ class AgentsService:
             await self._socket.start()
             try:
                 print(orjson.dumps(self._said()).decode(), flush=True)
-                while not told.is_set():
-                    try:
-                        async with asyncio.timeout(TIDY_SECONDS):
-                            await told.wait()
-                    except TimeoutError:
-                        self._tidy()
+                await self._look_after(told)
             finally:
                 await self._socket.stop(END_SECONDS)
                 self._contexts.close()
+
+    async def _look_after(self, told: asyncio.Event) -> None:
+        """Tidy up, and see to it that agents find the socket, until told to stop."""
+        next_tidy = time.monotonic() + TIDY_SECONDS
+        while not told.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await told.wait()
+                    return
+            if not self._socket.is_there:
+                await self._make_again()
+            if time.monotonic() >= next_tidy:
+                self._tidy()
+                next_tidy = time.monotonic() + TIDY_SECONDS
+
+    async def _make_again(self) -> None:
+        """Listen at the path once more. Where that cannot be, it is told once, and tried at the next look."""
+        try:
+            await self._socket.start()
+        except (SocketTaken, OSError) as error:
+            if not self._is_missed:
+                log.error("the hook socket is gone, and cannot be made again yet", error=str(error))
+            self._is_missed = True
+            return
+        self._is_missed = False
+        log.warning("the hook socket was removed or replaced, and was made again", path=self._path)
 
     async def _answer(self, request: Request) -> Reply:
         if request.dialect == STATUS:

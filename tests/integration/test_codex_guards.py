@@ -1,4 +1,4 @@
-"""Guards that a shell really runs: one that ran blocks; one that was not there, or is unreadable, does not."""
+"""Guards that a shell really runs: one that ran blocks; one that is not there, or unreadable, does not."""
 
 from __future__ import annotations
 

@@ -55,6 +55,11 @@ def test_it_answers_as_long_as_there_is_a_bus(runtime_dir: Path) -> None:
             ready = orjson.loads(process.stdout.readline())
             assert (ready["hook_socket"], ready["pid"]) == (socket, process.pid)
             assert ask(runtime_dir).failed is None
+            os.unlink(socket)
+            until(lambda: ask(runtime_dir).failed is None, "the socket to be made again")
+            (runtime_dir / "aside").touch()
+            os.replace(runtime_dir / "aside", socket)
+            until(lambda: ask(runtime_dir).failed is None, "the socket to be made in the place of a file")
             with service(runtime_dir) as second:
                 assert second.wait(SECONDS) == 4
         spool = runtime_dir / "hook-spool"

@@ -137,6 +137,42 @@ def test_what_is_done_for_an_agent_ends_with_it(runtime_dir: Path) -> None:
     assert serve(runtime_dir, wait, use).refused["gone"] == 2
 
 
+def test_a_socket_that_was_removed_or_replaced_is_missed_and_made_again(runtime_dir: Path) -> None:
+    """What was there before it was removed is answered to the end; another one's file is left at the end."""
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: Request) -> Reply:
+        if request.environment != b"":
+            begun.set()
+            await go.wait()
+        return await echo(request)
+
+    async def use(home: HookSocket) -> None:
+        assert home.is_there
+        under_way = asyncio.create_task(say(home, REQUEST))
+        await begun.wait()
+        os.unlink(home.path)
+        assert not home.is_there
+        await home.start()
+        quick = hook_command.request(b"codex\0open\x005000\0/tmp", b"", b"{}")
+        assert await say(home, quick) != b""
+        os.rename(home.path, runtime_dir / "aside")
+        os.mknod(home.path)
+        assert not home.is_there
+        await home.start()
+        assert stat.S_IMODE(os.stat(home.path).st_mode) == 0o600
+        go.set()
+        assert b"A=1" in await under_way
+        assert await say(home, REQUEST) != b""
+        os.unlink(home.path)
+        (runtime_dir / "hook.sock").write_text("another's")
+
+    home = HookSocket("/unused", echo)
+    assert not home.is_there
+    home = serve(runtime_dir, wait, use)
+    assert Path(home.path).read_text() == "another's"
+
+
 def test_a_socket_that_somebody_answers_at_is_not_taken(runtime_dir: Path) -> None:
     """One that was left behind is replaced."""
 
