@@ -84,7 +84,7 @@ def page(cases: Iterable[Case]) -> str:
         "",
         f"{len(found)} cases by id: {passed} pass, {len(found) - passed} are not applicable.",
         "They are Codex's own tests in words of ours; `G` is Claude Code's reference on HTTP hooks.",
-        "The checks run strict, as upstream. This page is generated:",
+        "The checks run strict, as with `hooks.strict`. This page is generated:",
         "`python -m tests.conformance.codex.write` writes it anew.",
         "",
         "| id | case | status |",

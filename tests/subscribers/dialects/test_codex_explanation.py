@@ -52,7 +52,8 @@ def test_every_handler_has_a_status_and_a_line() -> None:
         ("Bogus#0.0", 0, "dead", 40),
     ]
     assert [each.code for each in found.diagnostics] == ["upstream_refuses"]
-    runs, stop, bogus = found.handlers[1], found.handlers[6], found.handlers[7]
+    runs, calls, stop, bogus = (found.handlers[place] for place in (1, 3, 6, 7))
+    assert (calls.command, calls.args) == ("s", ("t",))
     assert (runs.topics, runs.command, runs.matcher) == (("prx.lifecycle.tool_call_start",), "ok", "Bash")
     assert (runs.timeout_s, runs.timeout_from) == (600.0, "default")
     assert (stop.topics, stop.timeout_s, stop.timeout_from) == (("prx.lifecycle.turn_complete",), 5.0, "own")
