@@ -19,7 +19,7 @@ from .options import verb_parser
 from .printing import emit, forget_stdout, say
 from .verbs import OWN, Verb, hint, joined
 
-EXTRA: Final = frozenset({"platformdirs", "pydantic", "rich", "shtab", "watchfiles"})
+EXTRA: Final = frozenset({"platformdirs", "pydantic", "re2", "rich", "shtab", "watchfiles"})
 """Packages that the extra ``run`` brings: without them the verbs that use them say so."""
 
 QUICK: Final = frozenset({"ask", "pub"})

@@ -7,10 +7,11 @@ Refuses to know what is in those files.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..runner.codex_service import arguments_of
 from ..runner.supervisor import Program
@@ -18,6 +19,9 @@ from ..runner.supervisor import Program
 if TYPE_CHECKING:
     from ..config.hook_files import HookFile
     from ..config.schema import Settings
+
+PACKAGE: Final = "re2"
+"""Without it no matcher can be read."""
 
 
 def add_strict(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +55,16 @@ def codex_program(
         hook_paths(settings, workspace, hook_files, environ), setting_paths(workspace, environ)
     )
     return Program("codex", tuple(argv), rank=1)
+
+
+def missing_package() -> str | None:
+    """What to tell somebody whose hooks cannot run for want of the package of matchers; None: it is there."""
+    if importlib.util.find_spec(PACKAGE) is not None:
+        return None
+    return (
+        "hooks of the Codex family will not run, and none of them denies anything: the package google-re2 "
+        "is missing; install it with: pip install 'prxbus[run]'"
+    )
 
 
 def hook_paths(

@@ -29,7 +29,7 @@ from broker.version import __version__
 from ..runner.supervisor import Program, StartFailed, Supervisor
 from . import trust_start
 from .agents_program import agents_program
-from .codex_program import add_strict, codex_program, has_hooks, of_family
+from .codex_program import add_strict, codex_program, has_hooks, missing_package, of_family
 from .librefang_arguments import librefang_arguments, librefang_home, of_home
 from .python_program import named_path, of_handlers, python_program
 from .transform_program import of_transforms, transform_program
@@ -107,6 +107,8 @@ def run(options: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
     elif workspace is not None and (missing := missing_extra(settings, workspace)) is not None:
+        print(f"prxbus up: {missing}", file=sys.stderr)
+    if (missing := missing_package()) is not None:
         print(f"prxbus up: {missing}", file=sys.stderr)
     environ = {k: v for k, v in os.environ.items() if k not in (DEPTH_VARIABLE, CAUSE_VARIABLE)}
 
@@ -237,7 +239,8 @@ def programs(
     found += [] if handlers is None else [handlers]
     transform = transform_program(settings, directory, workspace, transforms, sandbox)
     found += [] if transform is None else [transform]
-    found.append(codex_program(settings, directory, workspace, hook_files, sandbox, os.environ))
+    if missing_package() is None:
+        found.append(codex_program(settings, directory, workspace, hook_files, sandbox, os.environ))
     agents = agents_program(settings, directory)
     found += [] if agents is None else [agents]
     if settings.http.enabled:

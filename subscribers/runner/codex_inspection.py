@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -18,7 +19,7 @@ from ..hooks.diagnostics import Diagnostic, Severity
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..sources.codex_layers import REMOTE
 from .codex_http import refusal_of
-from .codex_start_failure import missing_script
+from .codex_start_failure import missing_program, missing_script
 
 _EXIT: Final = re.compile(r"(?:^|[\s;&|({])exit\s+(\d+)")
 _TO_STDERR: Final = re.compile(r">\s*&\s*2|/dev/stderr|2>")
@@ -66,21 +67,43 @@ def _told(
 ) -> Handler:
     if handler.runtime != "shell" or handler.status != "ok" or handler.command is None:
         return handler
+    missing = _missing_program(handler, file, profile, environ)
     remarks = tuple(_remarks(handler, file, profile, environ))
     handler = replace(handler, diagnostics=(*handler.diagnostics, *remarks))
+    if missing is not None:
+        hint = "install it, or correct the command: until then each run is told as failed"
+        handler = faulted(handler, "dead", _said("error", "no_such_program", handler, file, missing, hint))
     if refusal is None:
         return handler
     hint = "no hook runs until it can be used"
     return faulted(handler, "refused", _said("error", "sandbox_unavailable", handler, file, refusal, hint))
 
 
+def _environment(file: ExplainedFile, profile: Profile, environ: Mapping[str, str]) -> dict[str, str]:
+    env = dict(environ)
+    if profile.project_variable is not None:
+        env.setdefault(profile.project_variable, file.workspace)
+    return env
+
+
+def _missing_program(
+    handler: Handler, file: ExplainedFile, profile: Profile, environ: Mapping[str, str]
+) -> str | None:
+    command = handler.command or ""
+    env = _environment(file, profile, environ)
+    text = command if not handler.args else ""
+    return missing_program(text, (command, *handler.args), file.workspace, env, _is_program)
+
+
+def _is_program(name: str, path: str | None) -> bool:
+    return shutil.which(name, path=path) is not None
+
+
 def _remarks(
     handler: Handler, file: ExplainedFile, profile: Profile, environ: Mapping[str, str]
 ) -> Iterator[Diagnostic]:
     command = handler.command or ""
-    env = dict(environ)
-    if profile.project_variable is not None:
-        env.setdefault(profile.project_variable, file.workspace)
+    env = _environment(file, profile, environ)
     text = command if not handler.args else ""
     script = missing_script(text, (command, *handler.args), file.workspace, env, os.path.exists)
     if script is not None:

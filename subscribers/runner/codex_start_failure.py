@@ -30,6 +30,17 @@ INTERPRETER: Final = re.compile(r"(?:ba|da|z|k)?sh|(?:python|pypy|perl|ruby|node
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh"})
 """Shells that read a command without running it when told ``-n``."""
 
+_OWN_WORDS: Final = """
+    ! . : [ [[ ]] { } alias autoload bg bind break builtin caller case cd command compgen complete
+    compopt continue coproc declare dirs disown do done echo elif else emulate enable esac eval exec
+    exit export false fc fg fi for function getopts hash help history if in jobs kill let local
+    logout mapfile noglob popd print printf pushd pwd read readarray readonly rehash repeat return
+    select set setopt shift shopt source suspend test then time times trap true type typeset ulimit
+    umask unalias unset unsetopt until wait whence where which while
+"""
+_SHELLS_OWN: Final = frozenset(_OWN_WORDS.split())
+"""Words that a shell knows without a program: POSIX's, and those of ``bash``, ``ksh`` and ``zsh``."""
+
 _OPTIONS: Final = tuple(
     (re.compile(name), re.compile(options))
     for name, options in ((r".*sh$", r"-[eux]+"), (r"py", r"-[uEBIsSO]+"), (r"", r"(?!)"))
@@ -133,6 +144,28 @@ def _script(words: tuple[str, ...]) -> str | None:
         return None
     options = next(each for name, each in _OPTIONS if name.match(basename(words[0])))
     for word in words[1:]:
+def missing_program(
+    command: str,
+    argv: tuple[str, ...],
+    cwd: str,
+    env: Mapping[str, str],
+    is_program: Callable[[str, str | None], bool],
+) -> str | None:
+    """That the program which a command runs is not there; None where it is, or only a shell can tell.
+
+    ``is_program`` says it of an absolute path, or of a name and the ``PATH`` that it is looked for on. Other
+    parameters are as for :func:`as_it_was`.
+    """
+    words = _words(command, env) if command else argv
+    if words is None or (command and (words[0] in _SHELLS_OWN or "=" in words[0])):
+        return None
+    name = words[0]
+    if "/" not in name:
+        return None if is_program(name, env.get("PATH")) else f"no such program: {quote(name)} is on no PATH"
+    path = join(cwd, name)
+    return None if is_program(path, None) else f"no such program: {quote(path)}"
+
+
         if not word.startswith("-"):
             return word or None
         if options.fullmatch(word) is None:

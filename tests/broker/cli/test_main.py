@@ -151,6 +151,11 @@ def test_a_joined_verb_runs_with_its_options(join: Join) -> None:
             1,
             f"prxbus walk: needs the package 'rich', which the extra 'run' brings: {INSTALL}\n",
         ),
+        (
+            ModuleNotFoundError("No module named 're2'", name="re2"),
+            1,
+            f"prxbus walk: needs the package 're2', which the extra 'run' brings: {INSTALL}\n",
+        ),
     ],
 )
 def test_an_error_is_one_line_and_an_exit_code(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from subscribers.cli.codex_program import codex_program, has_hooks, of_family
+from subscribers.cli import codex_program as module
+from subscribers.cli.codex_program import codex_program, has_hooks, missing_package, of_family
 from subscribers.cli.up import programs
 from subscribers.config.hook_files import HookFile
 from subscribers.config.schema import Hooks, Settings
@@ -47,6 +48,16 @@ def test_bitfuns_places_are_waited_for_where_that_is_asked_for() -> None:
     assert argv["--settings"] == ["/c/prxbus.toml"]
     assert argv["--bitfun"] == argv["--strict"] == []
     assert "--workspace" not in argv
+
+
+def test_without_its_package_the_rest_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing, what that means and how to get it is one line; everything else is as ever."""
+    assert missing_package() is None
+    assert "codex" in {each.name for each in programs(Settings(), "/run/x", None, None, (), ())}
+    monkeypatch.setattr(module, "PACKAGE", "no_such_package_of_ours")
+    assert "codex" not in {each.name for each in programs(Settings(), "/run/x", None, None, (), ())}
+    said = missing_package() or ""
+    assert said.endswith("the package google-re2 is missing; install it with: pip install 'prxbus[run]'")
 
 
 def test_whether_there_are_hooks_now(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -178,3 +179,28 @@ def test_an_entry_that_asks_here_is_refused(root: Path) -> None:
     write(root / "config" / "hooks.json", HOOKS.replace('"true"', '"prxbus hook --dialect codex"'))
     ((_, _, _, states),) = found(root)
     assert states == ["refused"]
+
+
+def test_a_program_that_is_not_there_is_said(root: Path) -> None:
+    """Of one simple command; what a shell knows by itself, or only a shell can tell, is no fault."""
+    commands = {
+        "/nonexistent/guard.sh": "dead",
+        "nosuchprog x": "dead",
+        "'nosuchprog' x": "dead",
+        "./gone.sh --now": "dead",
+        "ls -l": "ok",
+        "./there.sh": "ok",
+        "exit 0": "ok",
+        "A=1 nosuchprog": "ok",
+        "nosuchprog || true": "ok",
+        "$TOOL x": "ok",
+    }
+    write(root / "w" / "there.sh", "#!/bin/sh\n").chmod(0o755)
+    handlers = [{"type": "command", "command": command} for command in commands]
+    path = write(root / "w" / ".codex" / "hooks.json", json.dumps({"hooks": {"Stop": [{"hooks": handlers}]}}))
+    environ = {"HOME": str(root), "PRXBUS_CONFIG_DIR": str(root / "config"), "PATH": os.environ["PATH"]}
+    (file,) = explained([str(path)], None, replace(world(environ), is_trial=True))
+    assert [handler.status for handler in file.explained.handlers] == list(commands.values())
+    said = file.explained.handlers[1].diagnostics[-1]
+    assert (said.severity, said.code) == ("error", "no_such_program")
+    assert said.message == 'no such program: "nosuchprog" is on no PATH'
