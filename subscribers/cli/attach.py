@@ -44,10 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--events", metavar="E,...", help="these events, or 'all' (default: those that every version knows)"
     )
-    parser.add_argument(
+    policy = parser.add_mutually_exclusive_group()
+    policy.add_argument(
         "--fail-closed",
         action="store_true",
         help="block what can be blocked when there is no answer (default: the agent goes on)",
+    )
+    policy.add_argument(
+        "--fail-open",
+        action="store_true",
+        help="go on without an answer, also where entries that are there now block",
     )
     parser.add_argument("--force", action="store_true", help="even where handlers would then run twice")
 
@@ -239,7 +245,7 @@ def _wanted(
     from ..sources.attach_plan import Wanted
 
     socket = os.path.join(runtime_directory(options.runtime_dir), SOCKET_NAME)
-    wanted = Wanted(python(), SHIM, socket, events, closed=options.fail_closed)
+    wanted = Wanted(python(), SHIM, socket, events, closed=options.fail_closed, opens=options.fail_open)
     if not options.http:
         if options.token_variable:
             raise UsageError("--token-variable means nothing without --http")

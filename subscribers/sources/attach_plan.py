@@ -9,6 +9,7 @@ know where the settings lie and who wants them changed; it opens no file.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,6 +63,7 @@ class Wanted(NamedTuple):
 
     ``python`` and ``shim`` are absolute paths, ``socket`` that of the bus. ``url`` is where HTTP hooks go,
     None for commands alone; ``authorization`` the value of their header. ``closed``: block without an answer.
+    ``opens``: events that block so today need not go on doing so.
     """
 
     python: str
@@ -71,6 +73,7 @@ class Wanted(NamedTuple):
     url: str | None = None
     authorization: str = f"Bearer ${HOOK_TOKEN}"
     closed: bool = False
+    opens: bool = False
 
 
 class Change(NamedTuple):
@@ -173,6 +176,12 @@ def words_of(handler: Mapping[str, Any]) -> list[str]:
     return []
 
 
+def is_closed(handler: Mapping[str, Any]) -> bool:
+    """Whether a handler of ours blocks without an answer."""
+    url = handler.get("url")
+    return "closed=1" in url if isinstance(url, str) else words_of(handler)[-1:] == ["closed"]
+
+
 def is_ours(handler: object) -> bool:
     """Whether a handler in somebody's settings is one that we wrote."""
     if not isinstance(handler, dict):
@@ -203,13 +212,20 @@ def handlers_in(settings: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, An
 def attach(text: bytes | None, wanted: Wanted, profile: Profile) -> Plan:
     """Settings with one entry of ours for each wanted event; ``text`` is None where there is no file.
 
-    Raises :class:`SettingsRefused`.
+    Raises :class:`SettingsRefused`, also where an event would no longer be blocked without an answer and
+    nobody has said that this is meant.
     """
     text = b"{}\n" if text is None or not text.strip() else text
     entries = {event: entry_for(wanted, profile, event) for event in wanted.events}
     before = {
         event: [h for e, h in handlers_in(read(text)) if e == event and is_ours(h)] for event in entries
     }
+    opened = [e for e, entry in entries.items() if any(map(is_closed, before[e])) and not is_closed(entry)]
+    if opened and not wanted.opens:
+        raise SettingsRefused(
+            f"{', '.join(opened)} {'is' if len(opened) == 1 else 'are'} blocked without an answer today; "
+            "--fail-closed keeps that, --fail-open gives it up"
+        )
     kept = {event for event, entry in entries.items() if before[event] == [entry]}
     text, removed = _without_ours(text, keep=kept)
     changes = [Change("keep", event, describe(entries[event])) for event in entries if event in kept]
@@ -246,6 +262,7 @@ def read(text: bytes) -> dict[str, Any]:
     """Parsed settings. Raises :class:`SettingsRefused` for what is not the settings of such an agent."""
     try:
         settings = orjson.loads(text)
+        json.loads(text, object_pairs_hook=_without_doubles)
     except orjson.JSONDecodeError as error:
         raise SettingsRefused(f"it is not JSON: {error}; mend it first") from None
     if not isinstance(settings, dict):
@@ -257,6 +274,16 @@ def read(text: bytes) -> dict[str, Any]:
         if not isinstance(groups, list):
             raise SettingsRefused(f"its 'hooks.{event}' is not an array")
     return settings
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different; of others it could not be said what is to change."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SettingsRefused(f"it has the key {twice!r} twice in one object; take one of them out first")
+    return found
 
 
 def _without_ours(text: bytes, keep: Iterable[str]) -> tuple[bytes, list[tuple[str, str]]]:

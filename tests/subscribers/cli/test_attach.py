@@ -224,3 +224,29 @@ def test_all_events_are_those_that_can_be_attached(user: User) -> None:
     assert "older versions do not know" not in user("attach claude-code --events all --fail-closed")
     assert len(events(user.claude)) == 30
     assert " closed" in user.claude.read_text()
+
+
+@pytest.mark.parametrize("again", ["", " --http"])
+def test_attaching_again_does_not_open_what_was_closed(user: User, again: str) -> None:
+    """A guard that is to hold without an answer stays one, until somebody says that it is not to."""
+    (user.home / "config").mkdir()
+    (user.home / "config" / "prxbus.toml").write_text("[http]\nport = 16831\n")
+    user("attach claude-code --fail-closed --events PreToolUse,Stop")
+    before = user.claude.read_bytes()
+    told = user(f"attach claude-code{again} --events PreToolUse,Stop", status=4)
+    assert "PreToolUse is blocked without an answer today; --fail-closed keeps that" in told
+    assert user.claude.read_bytes() == before
+    user("attach claude-code --fail-closed --events PreToolUse,Stop")
+    assert user.claude.read_bytes() == before
+    user("attach claude-code --fail-open --events PreToolUse,Stop")
+    assert b"closed" not in user.claude.read_bytes()
+
+
+def test_settings_with_a_key_twice_are_left(user: User) -> None:
+    """What an agent makes of them nobody knows, and one of the two would be lost."""
+    user.claude.parent.mkdir()
+    text = '{"hooks": {"Stop": []}, "model": "x", "hooks": {}}'
+    user.claude.write_text(text)
+    assert "has the key 'hooks' twice" in user("attach claude-code", status=4)
+    assert "has the key 'hooks' twice" in user("detach claude-code", status=4)
+    assert user.claude.read_text() == text
