@@ -138,12 +138,6 @@ def missing_script(
     return f"its script {quote(join(cwd, script))} is not there"
 
 
-def _script(words: tuple[str, ...]) -> str | None:
-    """The script that an interpreter is told to run."""
-    if INTERPRETER.fullmatch(basename(words[0])) is None:
-        return None
-    options = next(each for name, each in _OPTIONS if name.match(basename(words[0])))
-    for word in words[1:]:
 def missing_program(
     command: str,
     argv: tuple[str, ...],
@@ -166,6 +160,12 @@ def missing_program(
     return None if is_program(path, None) else f"no such program: {quote(path)}"
 
 
+def _script(words: tuple[str, ...]) -> str | None:
+    """The script that an interpreter is told to run."""
+    if INTERPRETER.fullmatch(basename(words[0])) is None:
+        return None
+    options = next(each for name, each in _OPTIONS if name.match(basename(words[0])))
+    for word in words[1:]:
         if not word.startswith("-"):
             return word or None
         if options.fullmatch(word) is None:
