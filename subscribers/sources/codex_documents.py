@@ -204,7 +204,7 @@ class Documents:
                 order += len(denying)
                 running += denying
                 if denying:
-                    state = state._replace(diagnostics=(*state.diagnostics, _denied(layer, denying)))
+                    state = state._replace(diagnostics=(*state.diagnostics, denied(layer, denying)))
             if document is not None:
                 order += len(document.handlers)
                 inspected[layer.profile] = before + document.inspected
@@ -285,7 +285,8 @@ class Documents:
         return LayerState(layer, "kept", 0, said), document_of(kept.content)
 
 
-def _denied(layer: Layer, denying: Iterable[CodexHandler]) -> Diagnostic:
+def denied(layer: Layer, denying: Iterable[CodexHandler]) -> Diagnostic:
+    """What is said of a file that fails closed and cannot be used."""
     events = ", ".join(handler.event for handler in denying)
     message = f"it fails closed and cannot be used: every {events} is denied"
     return _said(layer, "error", "guard_unusable", message, "correct the file; it is read again at once")

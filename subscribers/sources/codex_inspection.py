@@ -20,7 +20,8 @@ from ..dialects.codex_rules import CLAUDE_SETTINGS
 from ..hooks.diagnostics import Diagnostic, Severity
 from ..hooks.explanation import Explained, Handler, faulted
 from . import discover
-from .codex_documents import circle
+from .codex_documents import circle, denied
+from .codex_guards import stand_ins
 from .codex_layers import OWN_FILE, WARNING, Layer, Switches, config_folder, layers, run_once
 from .codex_records import records
 from .codex_switches import BitFunSwitches, app_file, bitfun_folder, read_switches
@@ -129,6 +130,9 @@ def explain_file(profile: str, text: bytes, path: str, workspace: str, world: Wo
     if layer is not None:  # Codex does not read it
         in_layer = (_in_layer(handler, layer) for handler in explained.handlers)
         explained = replace(explained, handlers=tuple(in_layer))
+        if explained.refused and layer.off is None:
+            said = tuple(denied(layer, found) for found in (stand_ins(layer, "", {}, 0),) if found)
+            explained = replace(explained, diagnostics=(*said, *explained.diagnostics))
     if world.is_trial:
         return explained
     said = _app_faults(path, world) if layer is not None and layer.profile == BITFUN.name else ()

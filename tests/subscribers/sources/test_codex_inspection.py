@@ -204,3 +204,17 @@ def test_a_program_that_is_not_there_is_said(root: Path) -> None:
     said = file.explained.handlers[1].diagnostics[-1]
     assert (said.severity, said.code) == ("error", "no_such_program")
     assert said.message == 'no such program: "nosuchprog" is on no PATH'
+
+
+def test_a_file_that_fails_closed_and_cannot_be_used_says_what_is_denied(root: Path) -> None:
+    """One that fails open does not."""
+    files = [write(root / "team" / name, "{").with_suffix(".json") for name in ("closed.json", "open.json")]
+    tables = [f"[[hook_file]]\npath = '{file}'\nprofile = 'codex'\n" for file in files]
+    tables[0] += "on_failure = 'block'\n"
+    write(root / "config" / "prxbus.toml", "".join(tables))
+    here = world({"HOME": str(root), "PRXBUS_CONFIG_DIR": str(root / "config")})
+    codes = [
+        [each.code for each in file.explained.diagnostics]
+        for file in explained([str(file) for file in files], "codex", here)
+    ]
+    assert ["guard_unusable" in each for each in codes] == [True, False]
