@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from ..hooks.outcome import Outcome
+from ..hooks.outcome import Captured, Outcome
 from .codex_output import Broken, Document, Plain, Shape, read, stated
 from .codex_output_rules import PASSED_ON
 from .codex_profiles import Profile
@@ -24,6 +24,8 @@ FailurePolicy: TypeAlias = Literal["continue", "block"]
 
 BLANK_STDERR: Final = "No stderr output"
 """The reason of an exit 2 that gave none, where it blocks nevertheless."""
+
+MIB: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def _judged(bench: Bench, outcome: Outcome, terms: Terms) -> Judged:
     if not bench.profile.json_on_any_exit or bench.rule.silent:
         return judged
     found = read(outcome.stdout.text(), bench.rule, "closed")
+    if isinstance(found, Broken) and outcome.stdout.truncated:
+        return _with_cut(judged, outcome.stdout)
     if not isinstance(found, Document):
         return judged
     said = document(bench, found, terms)
@@ -97,14 +101,28 @@ def _invalid(bench: Bench) -> str:
 
 
 def _broken(bench: Bench, outcome: Outcome, found: Broken, terms: Terms) -> Judged:
-    """A failed run; beside upstream's text we say what is wrong with the answer."""
+    """A failed run; beside upstream's text we say what is wrong with the answer.
+
+    A cut is ours, so that it is named also where nothing is said but what upstream says.
+    """
     judged = failed(_invalid(bench))
+    if outcome.stdout.truncated:
+        return _with_cut(judged, outcome.stdout)
     if terms.strict:
         return judged
-    why = f"the answer was ignored: {found.why}"
-    if outcome.stdout.truncated:
-        kept = len(outcome.stdout.head) + len(outcome.stdout.tail)
-        why = f"the answer was ignored: of its {outcome.stdout.total} bytes {kept} were kept"
+    return replace(
+        judged, entries=(*judged.entries, Entry("warning", f"the answer was ignored: {found.why}"))
+    )
+
+
+def _with_cut(judged: Judged, stdout: Captured) -> Judged:
+    """That an answer was not read because it was not kept as a whole."""
+    kept = len(stdout.head) + len(stdout.tail)
+    limit = "1 MiB" if kept == MIB else f"{kept:,} bytes"
+    why = (
+        f"the answer was ignored: more than {limit} of output is cut, and it has {stdout.total:,} bytes; "
+        "it may have been valid"
+    )
     return replace(judged, entries=(*judged.entries, Entry("warning", why)))
 
 

@@ -303,11 +303,27 @@ def test_a_broken_answer_says_what_is_wrong() -> None:
     assert judge("PreToolUse", CODEX, outcome) == failed(error, "the answer was ignored: unknown key decison")
 
 
-def test_an_answer_of_which_the_middle_is_missing_says_so() -> None:
-    """It cannot be read, and that is not the handler's mistake."""
-    outcome = Outcome.exited(0, 0.1, Captured(b'{"reason":"aaa', b'aaa"}', 2_000_000), SILENT)
-    found = judge("PreToolUse", CODEX, outcome)
-    assert found.entries[1].text == "the answer was ignored: of its 2000000 bytes 19 were kept"
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("kept, limit", [(1_048_576, "1 MiB"), (18, "18 bytes")])
+def test_an_answer_of_which_the_middle_is_missing_says_so(kept: int, limit: str, strict: bool) -> None:
+    """It cannot be read, and that is not the handler's mistake: the cut is named beside upstream's words."""
+    body = b'{"reason":"aaa'.ljust(kept - 4, b"a")
+    outcome = Outcome.exited(0, 0.1, Captured(body, b'aa"}', 2_000_000), SILENT)
+    found = judge("PreToolUse", CODEX, outcome, Terms(strict=strict))
+    why = (
+        f"the answer was ignored: more than {limit} of output is cut, and it has 2,000,000 bytes; "
+        "it may have been valid"
+    )
+    assert found == failed("hook returned invalid pre-tool-use JSON output", why)
+
+
+@pytest.mark.parametrize("code, status", [(1, "failed"), (2, "blocked")])
+def test_a_cut_is_named_also_where_another_exit_code_leaves_the_answer_aside(code: int, status: str) -> None:
+    """Where an answer counts with any exit code, one that was cut away is told, and a block stays one."""
+    outcome = Outcome.exited(code, 0.1, Captured(b'{"reason":"a', b'a"}', 2_000_000), stream("no"))
+    found = judge("PreToolUse", CLAUDE, outcome)
+    assert found.status == status
+    assert "2,000,000 bytes" in found.entries[-1].text
 
 
 DENY = json.dumps(specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="no")).encode()
