@@ -276,4 +276,4 @@ def _list(row: Mapping[str, Any], name: str) -> list[Any]:
 def _digest_or_none(value: Any) -> str | None:
     if value is not None and not (isinstance(value, str) and _DIGEST.fullmatch(value)):
         raise _Fault("`external` has a digest that is none")
-    return cast("str | None", value)
+    return value

@@ -104,7 +104,7 @@ def _all_disabled_codex(settings: Sequence[Mapping[str, Any]]) -> str | None:
 def _disabled(path: str, settings: Sequence[Mapping[str, Any]]) -> frozenset[tuple[str, int, int]]:
     """The handlers of ``path`` that Codex's own record switches off."""
     names = {rule.key: name for name, rule in EVENTS.items()}
-    found = set()
+    found: set[tuple[str, int, int]] = set()
     for each in settings:
         hooks = each.get("hooks")
         states = read_states(hooks.get("state")) if isinstance(hooks, Mapping) else {}
