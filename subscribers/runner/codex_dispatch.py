@@ -50,8 +50,14 @@ MARGIN_S: Final = 0.1
 MARGIN_SHARE: Final = 0.25
 """Largest share of an ask's time that goes to that."""
 
+LOAD_SECONDS: Final = 2.0
+LOAD_SHARE: Final = 0.5
+"""How long, and for which share of its time, an event waits for changed files; then the last ones hold."""
+
 INLINE_BYTES: Final = 65_536
-"""Largest payload that is taken apart at once; a larger one is by a thread, so that it holds up nobody."""
+"""Largest payload that is taken apart at once; a larger one is by a thread, so that it holds up nobody.
+
+So is one that comes when hook files have changed, which may take long to read."""
 
 SESSION_EVENTS: Final = frozenset({"session_start", "session_end", "user_prompt"})
 """Events that say something of a session, whether or not they start a handler."""
@@ -148,7 +154,7 @@ class CodexDispatcher:
         """Start an event's handlers, soon."""
         content = event.content
         data = content if isinstance(content, bytes) else b""
-        if data and len(data) <= INLINE_BYTES:
+        if data and len(data) <= INLINE_BYTES and self._documents.is_current():
             self._start_safely(found, event)
         elif not self._preparing.submit(
             event.session_id or "", partial(self._start_safely, found, event), data
@@ -167,7 +173,7 @@ class CodexDispatcher:
 
     def _start(self, found: Round, event: Event) -> None:
         name = lifecycle_event(event.topic)
-        snapshot = self._documents.current()
+        snapshot = self._documents.current(self._patience(found))
         if name is None or name not in BY_CANONICAL or not snapshot.handlers:
             found.land(Verdict())
             return
@@ -197,6 +203,13 @@ class CodexDispatcher:
                 self._start_async(each, event, scene, selection, arrived)
         if not sync:
             found.land(work.verdict())
+
+    def _patience(self, found: Round) -> float:
+        """Seconds that an event waits for hook files that have changed; its handlers keep a share."""
+        if found.deadline is None:
+            return LOAD_SECONDS
+        left = found.deadline - time.monotonic()
+        return min(LOAD_SECONDS, max(0.0, left * LOAD_SHARE))
 
     def _scene(self, event: Event, selection: Selection) -> Scene:
         context = event.payload.get("agent_context")

@@ -67,6 +67,9 @@ ASYNC_AT_ONCE: Final = min(profile.async_at_once for profile in PROFILES.values(
 PREPARING: Final = 4
 """Threads that take large payloads apart."""
 
+LOAD_SECONDS: Final = 0.05
+"""How long asks may wait in line for hook files that have changed."""
+
 ENDED_SECONDS: Final = 1.0
 """How long the threads of runs that were ended may take to notice it."""
 
@@ -162,7 +165,7 @@ class CodexProcess:
 
     def _follow(self) -> None:
         """Be asked, and observe, while there is a handler and a while longer: it may be back at once."""
-        snapshot = self._documents.current()
+        snapshot = self._documents.current(LOAD_SECONDS)
         has_handlers = bool(snapshot.handlers)
         if has_handlers and self._observer is None:
             self._observer = _Observer(self._dispatcher, self._options.runtime_dir)

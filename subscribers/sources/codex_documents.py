@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -124,6 +125,8 @@ class Documents:
         self._environ = environ
         self._app = app_file(environ)
         self._lock = threading.RLock()
+        self._starting = threading.Lock()
+        self._under_way: Future[Snapshot] | None = None
         self._now = Configured(Switches())
         self._paths: tuple[str, ...] = ()
         self._seen: Hashable = None
@@ -133,12 +136,44 @@ class Documents:
         self._said: frozenset[Diagnostic] = frozenset()
         self.snapshot = Snapshot(0, (), {}, (), {})
 
-    def current(self) -> Snapshot:
-        """What is in force for an event that comes now."""
-        seen = self._look()
-        if seen == self._seen and not self._racy:
-            return self.snapshot
-        return self.look_again()
+    def current(self, within: float | None = None) -> Snapshot:
+        """What is in force for an event that comes now.
+
+        ``within``: seconds that reading what has changed may take; beyond them it goes on in a thread of its
+        own, and what was in force before still is. A file may have thousands of patterns.
+        """
+        deadline = 0.0 if within is None else time.monotonic() + within
+        while self._racy or not self.is_current():
+            if within is None:
+                return self.look_again()
+            loading, is_new = self._loading()
+            try:
+                loading.result(max(0.0, deadline - time.monotonic()))
+            except TimeoutError:
+                break
+            if is_new:  # one that somebody else began may have looked before the last change
+                break
+        return self.snapshot
+
+    def is_current(self) -> bool:
+        """Whether all looks as it did when ``snapshot`` was read: :meth:`current` takes hardly any time."""
+        return self._look() == self._seen
+
+    def _loading(self) -> tuple[Future[Snapshot], bool]:
+        """Reading in a thread of its own, one at a time; whether it begins now."""
+        with self._starting:
+            if self._under_way is not None and not self._under_way.done():
+                return self._under_way, False
+            found = self._under_way = Future()
+
+            def load() -> None:
+                try:
+                    found.set_result(self.look_again())
+                except BaseException as error:  # for whoever waits
+                    found.set_exception(error)
+
+            threading.Thread(target=load, name="read hooks", daemon=True).start()
+            return found, True
 
     def look_again(self) -> Snapshot:
         """Read everything now, also what looks as it did before."""

@@ -377,3 +377,17 @@ def test_what_fails_closed_is_denied_while_the_service_is_not_there() -> None:
         until(lambda: made.ask("Bash").verdict == "deny", "deny")
         with service(made):
             until(lambda: made.ask("Bash").verdict == "none", "there is nothing to guard any more")
+
+
+def test_a_workspace_with_thousands_of_patterns_delays_no_guard_of_the_users() -> None:
+    """They are read beside what is asked; the guard that was there before answers within the ask's time."""
+    with scene() as made:
+        write(made.config / "hooks.json", document(("Bash", {"command": "echo mine >&2; exit 2"})))
+        write(made.config / "prxbus.toml", "[hooks]\nproject_hooks_enabled = true\n")
+        many = document(*((f"^Tool{number}.*x{number}$", {"command": "true"}) for number in range(12_000)))
+        with service(made) as runner:
+            assert made.ask("Bash").reason == "mine"
+            write(made.workspace / ".prxbus" / "hooks.json", many)
+            said = made.agent.ask(START, {"tool": "Bash", "arguments": {}}, timeout=6.0)
+            assert said.reason == "mine"
+            until(lambda: runner.logged('"handlers":12000'), "the workspace's hooks")

@@ -160,6 +160,7 @@ class Stage:
         path.parent.mkdir(exist_ok=True)
         whole = [{"type": "command", **handler} for handler in handlers]
         path.write_bytes(orjson.dumps({"hooks": {event: [{**group, "hooks": whole}]}}))
+        self.documents.current()
 
     def says(self, command: str, said: Outcome | Callable[[], Outcome]) -> dict[str, Any]:
         """A handler whose command comes to that."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,17 @@ class Machine:
     def __init__(self, root: Path) -> None:
         self.config, self.workspace = root / "config", root / "workspace"
         self.configured: Configured | None = Configured(Switches())
+        self.slow: Callable[[], Configured | None] | None = None
         self.snapshots: list[Snapshot] = []
         self.told: list[Diagnostic] = []
         environ = {"XDG_CONFIG_HOME": str(root / "xdg")}
         self.bitfun = root / "xdg" / "bitfun" / "config"
         self.settings = self.config / "prxbus.toml"
         places = Places(str(self.config), str(self.workspace), (str(self.settings),))
-        self.documents = Documents(places, lambda: self.configured, self._changed, environ)
+        self.documents = Documents(places, self._configured, self._changed, environ)
+
+    def _configured(self) -> Configured | None:
+        return self.configured if self.slow is None else self.slow()
 
     def _changed(self, snapshot: Snapshot, fresh: tuple[Diagnostic, ...]) -> None:
         self.snapshots.append(snapshot)
@@ -126,6 +132,40 @@ def test_a_broken_file_keeps_its_last_good_content(machine: Machine) -> None:
     (machine.config / "hooks.json").mkdir()
     assert machine.commands() == ["b"]
     assert "not_a_file" in machine.codes()
+
+
+def test_a_large_change_delays_an_event_for_as_long_as_it_allows(machine: Machine) -> None:
+    """What was in force before still is; reading goes on beside it, once, and counts when it is done."""
+    machine.write(machine.config, of("a"))
+    assert machine.commands() == ["a"]
+    go, reading = threading.Event(), threading.Event()
+
+    def slow() -> Configured | None:
+        reading.set()
+        assert go.wait(30)
+        return machine.configured
+
+    machine.slow = slow
+    machine.write(machine.config, of("b"))
+    for _ in range(2):
+        assert [each.command for each in machine.documents.current(within=0.01).handlers] == ["a"]
+    assert reading.is_set()
+    go.set()
+    assert [each.command for each in machine.documents.current(within=30).handlers] == ["b"]
+    machine.slow = None
+    assert machine.commands() == ["b"]
+
+
+def test_whoever_waits_for_a_change_hears_that_it_failed(machine: Machine) -> None:
+    """As whoever reads it alone does."""
+
+    def broken() -> Configured | None:
+        raise ZeroDivisionError
+
+    machine.slow = broken
+    for within in (30.0, None):
+        with pytest.raises(ZeroDivisionError):
+            machine.documents.current(within)
 
 
 def test_a_file_that_is_named_twice_is_in_force_once(machine: Machine) -> None:
