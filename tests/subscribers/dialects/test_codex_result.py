@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from broker.protocol.decisions import NOTHING
 from subscribers.dialects.codex_profiles import BITFUN, CLAUDE, CODEX, PROFILES, Profile
-from subscribers.dialects.codex_result import Terms, judge
+from subscribers.dialects.codex_result import Terms, fails_closed, judge, refuse
 from subscribers.dialects.codex_result_values import COMPLETED, Context, Entry, Judged
 from subscribers.hooks.outcome import NOTHING as SILENT
 from subscribers.hooks.outcome import Captured, Outcome
@@ -610,3 +610,22 @@ def test_the_strict_mode_differs_in_what_is_said_and_in_nothing_else(
     normal, strict = judge(event, profile, outcome), judge(event, profile, outcome, Terms(strict=True))
     assert (normal.status, normal.effects) == (strict.status, strict.effects)
     assert [entry for entry in normal.entries if entry in strict.entries] == list(strict.entries)
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+def test_what_fails_closed_is_what_a_failure_denies(profile: Profile) -> None:
+    """A handler that is to block then denies there when it fails, but for events that end a turn."""
+    for event in profile.outputs:
+        denied = judge(event, profile, exited(code=1), Terms(on_failure="block")).effects.verdict == "deny"
+        goes_on = profile.exit_two.get(event) == "continue"
+        assert fails_closed(event, profile) == (denied and not goes_on), event
+    assert fails_closed("PreToolUse", profile)
+    assert not fails_closed("Stop", profile)
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest", "UserPromptSubmit", "PostToolUse"])
+def test_what_cannot_be_known_is_refused_with_the_reason(event: str) -> None:
+    """The denial says why, and is a block as any other."""
+    found = refuse(event, CLAUDE, "it is broken")
+    assert (found.status, found.effects.verdict, found.effects.reason) == ("blocked", "deny", "it is broken")
+    assert found.entries == (Entry("feedback", "it is broken"),)
