@@ -49,6 +49,7 @@ _OPTIONS: Final = tuple(
 _PLAIN: Final = re.compile(r"[\w@%+:,./=-]+")
 _SINGLE: Final = re.compile(r"'([^']*)'")
 _DOUBLE: Final = re.compile(r'"([^"$`\\!]*)"')
+_REST: Final = re.compile(r'([^"$`\\!]*)"')
 _KNOWN: Final = re.compile(r'(?P<quote>"?)\$(?P<name>HOME|CLAUDE_PROJECT_DIR)(?=/|"/)')
 _SPLIT: Final = re.compile(r"[\s*?\[\]\\]")
 
@@ -56,6 +57,9 @@ _PYTHON: Final = re.compile(
     r"[^\n]*: can't open file (?P<q>['\"])(?P<path>.*)(?P=q): \[Errno 2\] No such file or directory",
     re.DOTALL,
 )
+
+_LONGEST_SAID: Final = 8_192
+"""Characters that an interpreter says of a script at most: two paths, and a few words."""
 
 Reading = Callable[[], str | None]
 """What a shell writes of its command when it only reads it; None where it can read it, or nobody can tell."""
@@ -99,6 +103,8 @@ def _never_found(
 
 def _is_own_word(said: str, program: str, script: str) -> bool:
     """Whether that is all that an interpreter says of a script that is not there."""
+    if len(said) > _LONGEST_SAID:
+        return False
     name = basename(program)
     if name.startswith(("python", "pypy")):
         found = _PYTHON.fullmatch(said)
@@ -200,8 +206,8 @@ def _pieces(command: str, at: int, env: Mapping[str, str]) -> Iterator[tuple[str
         yield None if not value or (is_bare and _SPLIT.search(value)) else value, known.end()
         at = known.end()
         if not is_bare:  # the rest of the quoted piece
-            rest = _DOUBLE.match(f'"{command[at:]}')
-            yield (None, at) if rest is None else (rest[1], at := at + rest.end() - 1)
+            rest = _REST.match(command, at)
+            yield (None, at) if rest is None else (rest[1], at := rest.end())
     while at < len(command) and command[at] not in " \t":
         found = _PLAIN.match(command, at) or _SINGLE.match(command, at) or _DOUBLE.match(command, at)
         if found is None:

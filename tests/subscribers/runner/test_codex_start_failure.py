@@ -225,3 +225,16 @@ def test_a_program_without_a_shell_is_judged_by_its_arguments() -> None:
     assert judged("", words_of_python("guard.py"), argv=("/usr/bin/python3", "guard.py")).exit_code == 2
     shell = "/bin/sh: 1: Syntax error: no\n"
     assert judged("", shell, argv=("/bin/sh", "-c", "'"), reading=shell).exit_code == 2
+
+
+def test_words_that_are_longer_than_an_interpreters_are_the_handlers() -> None:
+    """Nothing is searched for in them, and the exit code blocks."""
+    said = ": can't open file '" * 50_000 + 'gone.py": [Errno 2] No such file or directory'
+    assert judged("python3 gone.py", said).exit_code == 2
+
+
+def test_a_command_of_many_quoted_variables_is_read_once() -> None:
+    """A piece after a variable is read where it stands."""
+    said = "sh: 0: cannot open gone.sh: No such file\n"
+    command = "sh gone.sh" + ' "$HOME/a"' * 20_000
+    assert judged(command, said).reason == 'its script "/w/gone.sh" is not there'
