@@ -92,7 +92,7 @@ def _missing_program(
     command = handler.command or ""
     env = _environment(file, profile, environ)
     text = command if not handler.args else ""
-    return missing_program(text, (command, *handler.args), file.workspace, env, _is_program)
+    return missing_program(text, (command, *handler.args), env, _is_program)
 
 
 def _is_program(name: str, path: str | None) -> bool:

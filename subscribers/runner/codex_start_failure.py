@@ -147,14 +147,14 @@ def missing_script(
 def missing_program(
     command: str,
     argv: tuple[str, ...],
-    cwd: str,
     env: Mapping[str, str],
     is_program: Callable[[str, str | None], bool],
 ) -> str | None:
-    """That the program which a command runs is not there; None where it is, or only a shell can tell.
+    """That the program which a command runs is not there; None where it is, or only a run can tell.
 
-    ``is_program`` says it of an absolute path, or of a name and the ``PATH`` that it is looked for on. Other
-    parameters are as for :func:`as_it_was`.
+    A relative path is looked for in the folder of a session, which may be any. ``is_program`` says it
+    of an absolute path, or of a name and the ``PATH`` that it is looked for on. Other parameters are as for
+    :func:`as_it_was`.
     """
     words = _words(command, env) if command else argv
     if words is None or (command and (words[0] in _SHELLS_OWN or "=" in words[0])):
@@ -162,8 +162,9 @@ def missing_program(
     name = words[0]
     if "/" not in name:
         return None if is_program(name, env.get("PATH")) else f"no such program: {quote(name)} is on no PATH"
-    path = join(cwd, name)
-    return None if is_program(path, None) else f"no such program: {quote(path)}"
+    if not name.startswith("/"):
+        return None
+    return None if is_program(name, None) else f"no such program: {quote(name)}"
 
 
 def _script(words: tuple[str, ...]) -> str | None:
