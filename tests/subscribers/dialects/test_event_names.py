@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.protocol.catalogue import EVENTS
@@ -73,6 +73,7 @@ def test_a_name_of_nothing_is_refused_with_what_is_near(text: str, said: str) ->
 
 
 @given(st.text() | st.sampled_from([*EVENTS]), st.none() | st.sampled_from([*DIALECT_EVENTS]))
+@example("PreToolUse", "librefang")  # another dialect's name
 def test_any_text_is_a_topic_or_refused(text: str, dialect: str | None) -> None:
     """Whatever is typed, it comes to a topic that can be published, or to a refusal."""
     try:

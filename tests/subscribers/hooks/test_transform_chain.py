@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from subscribers.hooks.transform_chain import (
@@ -115,6 +115,8 @@ def test_filters_are_lists_of_names(
 
 
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=10))
+@example("a*b*a", "aa")  # what stands between two stars is not there
+@example("*b*", "aba")
 def test_a_star_stands_for_any_characters(pattern: str, name: str) -> None:
     """A pattern fits a name exactly where the regular expression that says the same does."""
     expression = ".*".join(map(re.escape, pattern.split("*")))
