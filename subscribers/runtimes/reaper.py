@@ -25,6 +25,12 @@ from .orphans import Orphans
 from .process_table import Process, adopted, leftovers
 from .spawn import Child, StartFailed, spawn
 
+STARTS = 2
+"""Runs that are started at once: more threads at it fight for the interpreter, and all are slower."""
+
+TURN_S = 0.05
+"""Seconds that a run waits for its turn to be started: a disk that hangs holds up nobody else."""
+
 MAX_GRACES = 256
 MAX_ENDINGS = 1_024
 MAX_LEFTOVERS = 256
@@ -74,6 +80,7 @@ class Reaper:
         self._max_graces = max_graces
         self._max_endings = max_endings
         self._lock = threading.Lock()
+        self._turns = threading.Semaphore(STARTS)
         self._idle = threading.Condition(self._lock)  # notified when nothing is running or ending
         self._owned: dict[int, object] = {}
         self._starting: set[object] = set()
@@ -119,9 +126,14 @@ class Reaper:
                 raise StartFailed(f"{self._ending} earlier runs are out of time and still being ended")
             self._running += 1
         try:
-            with self.starting():
-                child = spawn(invocation, sealed=self._sealed)
-                self.own(child.process.pid, child)
+            turn = self._turns.acquire(timeout=TURN_S)
+            try:
+                with self.starting():
+                    child = spawn(invocation, sealed=self._sealed)
+                    self.own(child.process.pid, child)
+            finally:
+                if turn:
+                    self._turns.release()
         except BaseException:
             with self._lock:
                 self._running -= 1

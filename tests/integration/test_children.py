@@ -16,9 +16,11 @@ import pytest
 
 from subscribers.hooks.invocation import Invocation
 from subscribers.hooks.outcome import NOTHING, Outcome
+from subscribers.runtimes import reaper as reaper_module
 from subscribers.runtimes.child import run
 from subscribers.runtimes.process_table import read_table
-from subscribers.runtimes.reaper import Reaper
+from subscribers.runtimes.reaper import STARTS, Reaper
+from subscribers.runtimes.spawn import Child
 
 LONG_S = 40.0
 """Seconds that nothing here takes unless it is broken."""
@@ -288,3 +290,25 @@ def test_what_the_leader_wrote_last_is_never_lost(reaper: Reaper) -> None:
     outcome = run(_python(script), reaper)
     os.kill(int(outcome.stderr.text()), 9)
     assert (outcome.status, outcome.stdout.total) == ("ok", 1 << 20)
+
+
+def test_a_start_that_hangs_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those who start take turns, but nobody waits for one longer than a moment."""
+    begun, go_on = threading.Semaphore(0), threading.Event()
+    real = reaper_module.spawn
+
+    def spawn(invocation: Invocation, *, sealed: bool = False) -> Child:
+        if invocation.argv == ("/bin/true", "hangs"):
+            begun.release()
+            assert go_on.wait(LONG_S)
+        return real(invocation, sealed=sealed)
+
+    monkeypatch.setattr(reaper_module, "spawn", spawn)
+    with Reaper() as reaper, ThreadPoolExecutor(4) as threads:
+        hanging = [threads.submit(run, _invocation("/bin/true", "hangs"), reaper) for _ in range(STARTS + 1)]
+        for _ in range(STARTS):
+            assert begun.acquire(timeout=LONG_S)
+        assert run(_invocation("/bin/true"), reaper).status == "ok"
+        assert not any(each.done() for each in hanging)
+        go_on.set()
+        assert [each.result(LONG_S).status for each in hanging] == ["ok"] * len(hanging)
