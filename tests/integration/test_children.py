@@ -17,6 +17,7 @@ import pytest
 from subscribers.hooks.invocation import Invocation
 from subscribers.hooks.outcome import NOTHING, Outcome
 from subscribers.runtimes import reaper as reaper_module
+from subscribers.runtimes import spawn as spawn_module
 from subscribers.runtimes.child import run
 from subscribers.runtimes.process_table import read_table
 from subscribers.runtimes.reaper import STARTS, Reaper
@@ -295,7 +296,7 @@ def test_what_the_leader_wrote_last_is_never_lost(reaper: Reaper) -> None:
 def test_a_start_that_hangs_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those who start take turns, but nobody waits for one longer than a moment."""
     begun, go_on = threading.Semaphore(0), threading.Event()
-    real = reaper_module.spawn
+    real = spawn_module.spawn
 
     def spawn(invocation: Invocation, *, sealed: bool = False) -> Child:
         if invocation.argv == ("/bin/true", "hangs"):
