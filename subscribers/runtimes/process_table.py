@@ -16,7 +16,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 PROC = "/proc"
-_TRIES = 4
+ENVIRONMENT_BYTES = 8 << 20
+"""Of an environment, what is read."""
+
+_TRIES = 20
 _PAUSE_S = 0.001
 
 
@@ -119,10 +122,10 @@ def is_same(row: Process, proc: str = PROC) -> bool:
 def carries(pid: int, entry: bytes, proc: str = PROC) -> bool:
     """True if the process was executed with ``entry`` (``NAME=value``) in its environment, if we may know."""
     try:
-        environment = _read(f"{proc}/{pid}/environ", 8 << 20)
+        environment = _read(f"{proc}/{pid}/environ", ENVIRONMENT_BYTES)
     except OSError:
         return False
-    return b"\0" + entry + b"\0" in b"\0" + environment + b"\0"
+    return _holds(environment, entry)
 
 
 def leftovers(pids: Iterable[int], leader: int, marker: bytes | None, proc: str = PROC) -> list[Process]:
@@ -142,19 +145,18 @@ def leftovers(pids: Iterable[int], leader: int, marker: bytes | None, proc: str 
 
 def _carries_soon(pid: int, entry: bytes, proc: str) -> bool:
     for _ in range(_TRIES):
-        if carries(pid, entry, proc):
-            return True
-        if _has_environment(pid, proc):
+        try:
+            environment = _read(f"{proc}/{pid}/environ", ENVIRONMENT_BYTES)
+        except OSError:
             return False
+        if environment:  # read once: a second look may find what the first one did not
+            return _holds(environment, entry)
         time.sleep(_PAUSE_S)
     return False
 
 
-def _has_environment(pid: int, proc: str) -> bool:
-    try:
-        return bool(_read(f"{proc}/{pid}/environ", 1))
-    except OSError:
-        return True
+def _holds(environment: bytes, entry: bytes) -> bool:
+    return b"\0" + entry + b"\0" in b"\0" + environment + b"\0"
 
 
 def children(pid: int, proc: str = PROC) -> list[int]:

@@ -61,10 +61,15 @@ with Reaper(adopts=True) as reaper:
     for _ in range(5):
         outcome = run(shell("(setsid sleep 1000 </dev/null >/dev/null 2>&1 &)"), reaper)
         assert outcome.status == "ok", outcome
-    eventually(lambda: len(children(os.getpid())) == 5)  # the list is not exact while a shell is ending
-    pids = children(os.getpid())
-    assert all(read_table()[pid].alive for pid in pids)
-    for pid in pids:
+    found = []
+
+    def five():  # the list is not exact while a shell is ending
+        table = read_table()
+        found[:] = [pid for pid in children(os.getpid()) if pid in table and table[pid].alive]
+        return len(found) == 5
+
+    eventually(five)
+    for pid in found:
         os.kill(pid, 9)
     eventually(lambda: children(os.getpid()) == [])
     eventually(lambda: reaper.stats.orphans == 5)

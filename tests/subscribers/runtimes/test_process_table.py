@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subscribers.runtimes import process_table
 from subscribers.runtimes.process_table import (
     Process,
     adopted,
@@ -198,3 +199,14 @@ def test_what_a_run_left_is_known_by_group_or_marker(tmp_path: Path) -> None:
     found = leftovers([1, 2, 3, 4, 5, 6, 7], 100, b"RUN=1", str(tmp_path))
     assert [row.pid for row in found] == [1, 3]
     assert [row.pid for row in leftovers([1, 3], 100, None, str(tmp_path))] == [1]
+
+
+def test_a_process_that_is_just_executed_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its environment is empty at first; what decides is the first look that finds one."""
+    looks = iter([b"", b"", b"A=1\0RUN=1\0", b"other"])
+    monkeypatch.setattr(process_table, "_read", lambda _path, _size: next(looks))
+    monkeypatch.setattr(process_table, "read_row", lambda pid, _proc: Process(pid, 1, 9, 9, "S", 1))
+    assert [row.pid for row in leftovers([5], 100, b"RUN=1", str(tmp_path))] == [5]
+    assert next(looks) == b"other"
