@@ -73,6 +73,16 @@ _SUBAGENT_MAYBE: Final = (
 )
 _FAMILY_TURN: Final = (_SESSION, _session_id(*FAMILY), *_SUBAGENT_MAYBE, _MODEL, *CONTEXT_FIELDS)
 
+# ---- roles --------------------------------------------------------------------------------------------
+
+_ROLE = Field("role", STRING, "Role that the session plays, by name: whose rolebox hooks it fires.")
+_PHASE = Field(
+    "phase",
+    STRING,
+    "Which half of its rolebox hooks are meant, by an agent that asks twice; absent: both, in this order.",
+    values=("before", "after"),
+)
+
 # ---- tools --------------------------------------------------------------------------------------------
 
 _TOOL_USE_ID = Field("tool_use_id", STRING, "Links a call's start to its end.", FAMILY)
@@ -134,6 +144,7 @@ _SPECS: Final = (
                 values=("startup", "resume", "clear", "compact", "fork"),
             ),
             _MODEL._replace(documented_by=FAMILY),
+            _ROLE,
             *CONTEXT_FIELDS,
         ),
     ),
@@ -185,6 +196,7 @@ _SPECS: Final = (
                 ("librefang",),
             ),
             Field("prompt", STRING, "The whole inbound message, from which the preview can be cut."),
+            _ROLE,
         ),
     ),
     EventSpec(
@@ -230,13 +242,14 @@ _SPECS: Final = (
         (
             Field("prompt", STRING, "The message.", FAMILY),
             _alias("text", "prompt", STRING, "rolebox"),
+            _PHASE,
             *_FAMILY_TURN,
         ),
     ),
     EventSpec(
         "system_transform",
         "The system prompt is being built; a handler may change it.",
-        (Field("system", ARRAY, "The parts of the system prompt, in order.", ("rolebox",)),),
+        (Field("system", ARRAY, "The parts of the system prompt, in order.", ("rolebox",)), _PHASE),
     ),
     EventSpec(
         "llm_request",
@@ -260,6 +273,7 @@ _SPECS: Final = (
             _tool("prx", "rolebox"),
             _arguments("prx"),
             _alias("args", "arguments", ANY, "rolebox"),
+            _PHASE,
             _TOOL_USE_ID,
             *_FAMILY_TOOL,
             *_FAMILY_TURN,
@@ -279,6 +293,7 @@ _SPECS: Final = (
             _output("prx", "rolebox"),
             _arguments(),
             _alias("args", "arguments", ANY, "rolebox"),
+            _PHASE,
             _TOOL_USE_ID,
             *_FAMILY_TOOL,
             _alias("tool_response", "output", ANY, *FAMILY),
