@@ -21,7 +21,7 @@ from . import librefang_rules as rules
 from .explaining import by_place
 from .librefang_events import meaning
 from .librefang_file import parse
-from .librefang_yaml import BYTE_ORDER_MARK, Node, YamlRefused, read_yaml
+from .yaml_nodes import BYTE_ORDER_MARK, Node, YamlRefused, read_yaml
 
 DEAD_ENTRIES: Final = frozenset({"unknown_event", "unsupported_pattern", "transform_event"})
 """Remarks on an entry that is no event."""
@@ -49,7 +49,7 @@ def _root(text: bytes) -> Node | None:
     if len(text) > rules.MAX_FILE_BYTES:
         return None
     try:
-        root = read_yaml(text.removeprefix(BYTE_ORDER_MARK))
+        root = read_yaml(text.removeprefix(BYTE_ORDER_MARK), rules.MAX_DEPTH, rules.ONE_DOCUMENT)
     except YamlRefused:
         return None
     return root if root is not None and root.kind == "mapping" else None

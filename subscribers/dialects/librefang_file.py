@@ -15,8 +15,8 @@ from ..hooks.spec import HookSpec
 from . import librefang_rules as rules
 from .base import ParsedFile
 from .librefang_events import meaning
-from .librefang_yaml import BYTE_ORDER_MARK, Node, YamlRefused, read_yaml
 from .nearest import nearest
+from .yaml_nodes import BYTE_ORDER_MARK, Node, YamlRefused, read_yaml
 
 _NAMES = tuple(key.name for key in rules.KEYS)
 _UNPASSABLE = re.compile("[\0\ud800-\udfff]")
@@ -37,7 +37,7 @@ def parse(text: bytes, path: str, events: Collection[str] | None = None) -> Pars
         message = f"the file has {len(text)} bytes, more than {rules.MAX_FILE_BYTES}"
         return _refused(path, "file_too_large", None, None, message, "put what is long into the program")
     try:
-        root = read_yaml(text.removeprefix(BYTE_ORDER_MARK))
+        root = read_yaml(text.removeprefix(BYTE_ORDER_MARK), rules.MAX_DEPTH, rules.ONE_DOCUMENT)
     except YamlRefused as error:
         return _refused(path, error.code, error.line, error.column, error.message, error.hint)
     if root is None or root.kind == "null":

@@ -19,6 +19,8 @@ MAX_FILE_BYTES: Final = 16_384
 """Bytes of a ``HOOK.yaml``: the parser is written in Python, and takes half a second for so much at worst."""
 MAX_DEPTH: Final = 16
 """Lists and mappings within each other; a hook needs two."""
+ONE_DOCUMENT: Final = "a HOOK.yaml describes one hook"
+"""Why there is no second document in it."""
 MAX_ARGS: Final = 128
 MAX_DIAGNOSTICS: Final = 200
 """Remarks that are kept of one file; the others are counted."""

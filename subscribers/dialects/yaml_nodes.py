@@ -1,4 +1,4 @@
-"""Bytes to the nodes of one YAML document, each with its place, or a refusal that names line and column.
+"""Bytes to the nodes of YAML documents, each with its place, or a refusal that names line and column.
 
 It decides how YAML is decoded and how a mistake in it is explained. It builds no values: a repeated key and
 the spelling of a number stay visible, nothing that an alias repeats is copied, and no tag makes an object. It
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from ..hooks.diagnostics import quote
-from .librefang_rules import MAX_DEPTH
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -62,19 +61,28 @@ class Node(NamedTuple):
         return [(_node(key), _node(value)) for key, value in self.children]
 
 
-def read_yaml(text: bytes) -> Node | None:
+def read_yaml(text: bytes, max_depth: int, one: str = "") -> Node | None:
     """The root of the only document; None when there is nothing but comments.
+
+    ``max_depth`` bounds lists and mappings within each other, ``one`` says why a second document is none.
+    Raises :class:`YamlRefused` and nothing else. A byte order mark must be gone already.
+    """
+    documents = read_documents(text, max_depth, 2)
+    if len(documents) > 1:
+        second = documents[1]
+        message = f"a second document begins here{one and ': '}{one}"
+        raise YamlRefused(
+            "several_documents", message, second.line, second.column, "put it into a folder of its own"
+        )
+    return documents[0] if documents else None
+
+
+def read_documents(text: bytes, max_depth: int, at_most: int) -> list[Node]:
+    """The roots of the first documents; further ones are not looked at.
 
     Raises :class:`YamlRefused` and nothing else. A byte order mark must be gone already.
     """
-    documents = _documents(_decoded(text))
-    if len(documents) > 1:
-        where = _node(documents[1])
-        message = "a second document begins here: a HOOK.yaml describes one hook"
-        raise YamlRefused(
-            "several_documents", message, where.line, where.column, "put it into a folder of its own"
-        )
-    return _node(documents[0]) if documents else None
+    return [_node(document) for document in _documents(_decoded(text), max_depth, at_most)]
 
 
 def _decoded(text: bytes) -> str:
@@ -86,25 +94,26 @@ def _decoded(text: bytes) -> str:
         raise YamlRefused("not_utf8", message, line, column, "save the file as UTF-8") from None
 
 
-def _documents(text: str) -> list[Any]:
-    """The first two documents at most."""
+def _documents(text: str, max_depth: int, at_most: int) -> list[Any]:
     from ruamel.yaml import YAML  # 40 ms of imports that only a machine with such files pays
     from ruamel.yaml.composer import MaxDepthExceededError
     from ruamel.yaml.error import YAMLError
 
     yaml = YAML(typ="safe", pure=True)
-    yaml.max_depth = MAX_DEPTH
+    yaml.max_depth = max_depth
     yaml.composer.warn_double_anchors = False  # an anchor may be set again: YAML allows it
     found: list[Any] = []
     try:
         for document in yaml.compose_all(text):
             found.append(document)
-            if len(found) > 1:
+            if len(found) == at_most:
                 break
     except MaxDepthExceededError as error:
         line, column = _place(error.problem_mark)
-        message = f"lists and mappings stand more than {MAX_DEPTH} deep in each other"
-        raise YamlRefused("too_deep", message, line, column, "a hook has a list of events, no more") from None
+        message = f"lists and mappings stand more than {max_depth} deep in each other"
+        raise YamlRefused(
+            "too_deep", message, line, column, "nothing that is read here needs so many"
+        ) from None
     except YAMLError as error:
         raise _refusal(error, text) from None
     except Exception as error:  # text that no YAML is trips the library in ways that it has no error for
