@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any, Final
+from typing import Final
 
 from ..client.context import inherited
 from ..client.tool import Asked, Tool
 from ..protocol.catalogue import check
+from ..protocol.decision_document import ask_fields, timed_out
 from ..protocol.decisions import Decision
 from ..protocol.errors import (
     BusError,
@@ -26,7 +27,7 @@ from ..protocol.errors import (
 )
 from ..protocol.limits import ASK_SECONDS, DEPTHS
 from ..protocol.topics import check_topic
-from .decision_lines import decision_fields, decision_lines
+from .decision_lines import decision_lines
 from .exits import ASK_USER, DONE, FAILED, REFUSED, TIMED_OUT, USAGE, error_line
 from .options import add_json, duration, whole
 from .printing import emit, emit_json, forget_stdout, note, say
@@ -100,11 +101,6 @@ def ending(decision: Decision) -> int:
     return DONE if decision.allowed else ASK_USER
 
 
-def timed_out(decision: Decision) -> bool:
-    """Whether a decider was late."""
-    return any(heard.silence == "timeout" for heard in decision.missing)
-
-
 def _ask(options: argparse.Namespace) -> Asked:
     check_topic(options.topic)
     payload = read_payload(options.payload).strip()
@@ -121,20 +117,10 @@ def _ask(options: argparse.Namespace) -> Asked:
 
 def _tell(asked: Asked, options: argparse.Namespace) -> None:
     if options.json:
-        emit_json(_fields(asked, options.topic))
+        emit_json(ask_fields(options.topic, asked.id, asked.matching, asked.decision))
     else:
         width = columns(os.environ) if is_terminal(sys.stdout) else None
         emit("\n".join(decision_lines(asked.decision, width, colour=in_colour(sys.stdout, os.environ))))
-
-
-def _fields(asked: Asked, topic: str) -> dict[str, Any]:
-    return {
-        "topic": topic,
-        "id": asked.id,
-        "matching": asked.matching,
-        "timed_out": timed_out(asked.decision),
-        **decision_fields(asked.decision),
-    }
 
 
 def _notes(asked: Asked, options: argparse.Namespace) -> None:

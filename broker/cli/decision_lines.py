@@ -1,4 +1,4 @@
-"""A decision as lines for people and as one JSON object.
+"""A decision as lines for people.
 
     denied by guards.py:guard: not here
     context   lint.py:hints: use the Makefile
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ..protocol.decision_document import value_text
 from ..protocol.decisions import NOTHING, Answer, Decision, Heard
 from .quantities import milliseconds, plural, size
 from .tables import Cell, table
@@ -59,34 +60,11 @@ def decision_lines(decision: Decision, columns: int | None, *, colour: bool = Fa
     return lines
 
 
-def decision_fields(decision: Decision) -> dict[str, Any]:
-    """The decision as plain values; values of handlers that JSON cannot say are texts."""
-    return {
-        "verdict": decision.verdict,
-        "reason": decision.reason,
-        "by": decision.by,
-        "denied": decision.denied,
-        "allowed": decision.allowed,
-        "partial": decision.partial,
-        "contexts": [said._asdict() for said in decision.contexts],
-        "system_messages": [said._asdict() for said in decision.system_messages],
-        "updated_input": _plain(decision.updated_input),
-        "changed_by": dict(decision.changed_by),
-        "conflicts": [conflict._asdict() for conflict in decision.conflicts],
-        "output": {"by": decision.output_by, "value": _plain(decision.output)} if decision.replaced else None,
-        "stop": {"by": decision.stop_by, "reason": decision.stop_reason} if decision.stop else None,
-        "heard": [_heard_fields(heard) for heard in decision.heard],
-    }
-
-
 def beginning(text: str, columns: int | None) -> str:
     """Somebody's text as far as a terminal of ``columns`` gets it; None: it is no terminal, and gets all."""
     if columns is None or len(text) <= SHOWN_CHARACTERS:
         return text
     return f"{text[:SHOWN_CHARACTERS]}… ({plural(len(text) - SHOWN_CHARACTERS, 'more character')})"
-
-
-# -- for people ---------------------------------------------------------------------------------------
 
 
 def _verdict(decision: Decision, columns: int | None, *, colour: bool) -> str:
@@ -191,7 +169,7 @@ def _wrapped(line: str, columns: int | None, indent: str) -> list[str]:
 
 
 def _value(values: Mapping[str, Any], key: str) -> str:
-    return _one_line(_json(values[key])) if key in values else "(missing)"
+    return _one_line(value_text(values[key])) if key in values else "(missing)"
 
 
 def _one_line(text: str) -> str:
@@ -200,50 +178,5 @@ def _one_line(text: str) -> str:
     return cut(printable(head), 60) if len(text) == len(head) else cut(printable(head) + "…", 60)
 
 
-# -- for programs -------------------------------------------------------------------------------------
-
-
-def _heard_fields(heard: Heard) -> dict[str, Any]:
-    return {
-        "decider": heard.decider,
-        "failure": heard.failure,
-        "silence": heard.silence,
-        "elapsed_ms": round(heard.elapsed_s * 1e3, 3),
-        "answers": [_answer_fields(answer) for answer in heard.answers],
-    }
-
-
-def _answer_fields(answer: Answer) -> dict[str, Any]:
-    """One answer; of the values that it brings only that it brings them, because the merged ones are told."""
-    return {
-        "handler": answer.handler,
-        "verdict": answer.verdict,
-        "reason": answer.reason,
-        "priority": answer.priority,
-        "contexts": len(answer.contexts),
-        "updated_input": answer.updated_input is not None,
-        "output": answer.output is not NOTHING,
-        "stop": answer.stop,
-        "system_message": answer.system_message is not None,
-    }
-
-
-def _plain(value: Any) -> Any:
-    """``value`` as JSON can say it."""
-    import orjson
-
-    return orjson.loads(orjson.dumps(value, default=_as_text, option=orjson.OPT_NON_STR_KEYS))
-
-
-def _json(value: Any) -> str:
-    import orjson
-
-    return orjson.dumps(value, default=_as_text, option=orjson.OPT_NON_STR_KEYS).decode()
-
-
-def _as_text(value: object) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
+    return value if isinstance(value, str) else value_text(value)

@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         is_dry=options.dry_run,
     )
     if options.json:
-        from broker.cli.decision_lines import decision_fields
+        from broker.protocol.decision_document import decision_fields
 
         emit_json(document(firing, decision_fields(firing.decision)))
     else:

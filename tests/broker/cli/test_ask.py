@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.cli.ask import ending, timed_out
+from broker.cli.ask import ending
 from broker.cli.exits import ASK_USER, DONE, REFUSED, TIMED_OUT
+from broker.protocol.decision_document import timed_out
 from broker.protocol.decisions import FAILURES, SILENCES, VERDICTS, Answer, Decision, Heard, merge
 
 HEARD = st.lists(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.cli.decision_lines import MISSING, decision_fields, decision_lines
+from broker.cli.decision_lines import MISSING, decision_lines
 from broker.cli.terminal import width
 from broker.protocol.decisions import SILENCES, VERDICTS, Answer, Decision, Heard, Refusal, merge
 from broker.protocol.limits import PRIORITY
@@ -154,63 +153,6 @@ def test_nothing_foreign_reaches_the_terminal(said: Sequence[Heard], columns: in
                 assert width(line) <= columns
 
 
-@given(HEARD)
-def test_every_decision_is_json(said: Sequence[Heard]) -> None:
-    """Bytes and large numbers of handlers do not break it, and nobody who was asked is left out."""
-    fields = orjson.loads(orjson.dumps(decision_fields(merge(said, COMMAND))))
-    assert [row["decider"] for row in fields["heard"]] == [each.decider for each in said]
-    assert fields["denied"] == (fields["verdict"] == "deny")
-    assert [len(row["answers"]) for row in fields["heard"]] == [len(each.answers) for each in said]
-
-
-def test_the_object_for_programs_has_everything() -> None:
-    """Each text with its handler; the merged values, and of single answers only that they brought one."""
-    first = Answer("a", "allow", "fine", ("use make",), {"command": "ls"}, None, priority=3)
-    assert decision_fields(decided(heard(first), heard(name="late", silence="timeout"))) == {
-        "verdict": "allow",
-        "reason": "fine",
-        "by": "a",
-        "denied": False,
-        "allowed": True,
-        "partial": True,
-        "contexts": [{"by": "a", "text": "use make"}],
-        "system_messages": [],
-        "updated_input": {"command": "ls"},
-        "changed_by": {"command": "a"},
-        "conflicts": [],
-        "output": {"by": "a", "value": None},
-        "stop": None,
-        "heard": [
-            {
-                "decider": "guard",
-                "failure": "open",
-                "silence": None,
-                "elapsed_ms": 0.4,
-                "answers": [
-                    {
-                        "handler": "a",
-                        "verdict": "allow",
-                        "reason": "fine",
-                        "priority": 3,
-                        "contexts": 1,
-                        "updated_input": True,
-                        "output": True,
-                        "stop": False,
-                        "system_message": False,
-                    }
-                ],
-            },
-            {"decider": "late", "failure": "open", "silence": "timeout", "elapsed_ms": 0.4, "answers": []},
-        ],
-    }
-
-
-@pytest.mark.parametrize("value,told", [(b"a\xff", "a\\xff"), ({"k": b"b"}, {"k": "b"}), ({1}, "{1}")])
-def test_what_json_cannot_say_is_text(value: object, told: object) -> None:
-    """msgpack has bytes, and a handler in this process may have anything."""
-    assert decision_fields(decided(heard(Answer("a", output=value))))["output"] == {"by": "a", "value": told}
-
-
 def test_a_terminal_gets_the_beginning_of_a_long_text() -> None:
     """2,000 characters and how many more there are, of a reason as of a context; a file gets them all."""
     long = "x" * 1_002_000
@@ -220,4 +162,3 @@ def test_a_terminal_gets_the_beginning_of_a_long_text() -> None:
     assert "… (1,000,000 more characters)" in lines[0]
     assert "… (1,000,003 more characters)" in "".join(lines[1:])  # who said it stands before it
     assert text(decision).count(long) == 2
-    assert decision_fields(decision)["reason"] == long
