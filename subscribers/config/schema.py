@@ -176,6 +176,28 @@ class Wasm(_Section):
     )
 
 
+class Roles(_Section):
+    """``[roles]``: roles of rolebox, whose hooks are modules in JavaScript or Python."""
+
+    enabled: bool = _setting(True, "lower", "run the hooks of those that are named")
+    dirs: str | None = _setting(
+        None, "never", "directories with a `role.yaml`, with ':' between them", min_length=1
+    )
+    scope: Literal["session", "all"] = _setting(
+        "session",
+        "never",
+        "whose events reach a role's hooks: those of sessions that play the role, or all of them",
+    )
+    timeout: float = _setting(5.0, "lower", "seconds that one handler may take", ge=0.1, le=300)
+    workers: int = _setting(2, "lower", "threads that run modules in JavaScript", ge=1, le=16)
+    memory_mb: int = _setting(
+        256, "lower", "memory of each of these threads; a hook that needs more is lost", ge=16, le=65_536
+    )
+    node: str | None = _setting(
+        None, "never", "path of the `node` that runs them; default the one on the PATH", min_length=1
+    )
+
+
 class Log(_Section):
     """``[log]``: what is written to stderr."""
 
@@ -192,6 +214,7 @@ class Settings(_Section):
     agents: Agents = Agents()
     http: Http = Http()
     wasm: Wasm = Wasm()
+    roles: Roles = Roles()
     log: Log = Log()
 
 
@@ -203,6 +226,7 @@ SECTIONS: Final[dict[str, type[_Section]]] = {
     "agents": Agents,
     "http": Http,
     "wasm": Wasm,
+    "roles": Roles,
     "log": Log,
 }
 

@@ -111,9 +111,7 @@ def _documents(text: str, max_depth: int, at_most: int) -> list[Any]:
     except MaxDepthExceededError as error:
         line, column = _place(error.problem_mark)
         message = f"lists and mappings stand more than {max_depth} deep in each other"
-        raise YamlRefused(
-            "too_deep", message, line, column, "nothing that is read here needs so many"
-        ) from None
+        raise YamlRefused("too_deep", message, line, column, "nothing needs so many") from None
     except YAMLError as error:
         raise _refusal(error, text) from None
     except Exception as error:  # text that no YAML is trips the library in ways that it has no error for
