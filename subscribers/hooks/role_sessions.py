@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from .role_functions import FunctionState
@@ -30,7 +30,7 @@ class SessionRecord:
 
     role: str | None = None
     agent: str | None = None
-    functions: FunctionState = FunctionState()
+    functions: FunctionState = field(default_factory=FunctionState)
 
 
 NEW: Final = SessionRecord()
@@ -66,7 +66,7 @@ def whose(role: str | None, loaded: Sequence[Named], scope: Scope) -> Whose:
     if found:
         return Whose(tuple(found))
     return Whose(
-        (), f"a session plays the role {role[:ROLE_CHARACTERS]!r}, which is not loaded: it fires nothing"
+        (), f"a session plays {role[:ROLE_CHARACTERS]!r}, a role that is not loaded: it fires nothing"
     )
 
 

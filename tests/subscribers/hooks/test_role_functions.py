@@ -1,4 +1,4 @@
-"""Which functions of a role are active."""
+"""Which functions of a role are active, and what a prompt says of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from subscribers.hooks.role_functions import (
     ACTIVE,
+    ELEMENT_CHARACTERS,
+    Function,
     FunctionState,
     RoleFunctions,
     element,
@@ -15,15 +17,22 @@ from subscribers.hooks.role_functions import (
     requested,
 )
 
-REVIEW = RoleFunctions(("review", "tests"), locked=True, names=frozenset({"review", "tests", "deploy"}))
+LOCKED = RoleFunctions(("review", "tests"), frozenset({"review", "tests"}))
+HAS = RoleFunctions(
+    functions={
+        name: Function(name, params=(("focus", "correctness"), ("severity", "normal")))
+        for name in ("deploy", "review")
+    }
+)
 names = st.lists(st.sampled_from(["review", "tests", "deploy", "other"]), max_size=3)
 
 
 def test_the_first_message_activates_once() -> None:
     """What was deactivated after the first message is not back with the second."""
     role = RoleFunctions(("review", "tests"))
+    assert role.does_something
     state = on_message(FunctionState(), "hello", [role])
-    assert state == FunctionState(("review", "tests"), (), greeted=True)
+    assert state == FunctionState(("review", "tests"), greeted=True)
     state = requested(state, (), ["review"])
     assert on_message(state, "again", [role]).active == ("tests",)
 
@@ -33,7 +42,7 @@ def test_locked_functions_stay_active_whatever_is_requested(
     requests: list[tuple[list[str], list[str]]],
 ) -> None:
     """No series of requests deactivates one of them, and others obey."""
-    state = on_message(FunctionState(), "hello", [REVIEW])
+    state = on_message(FunctionState(), "hello", [LOCKED])
     for activate, deactivate in requests:
         state = requested(state, activate, deactivate)
         assert {"review", "tests"} <= set(state.active)
@@ -42,31 +51,71 @@ def test_locked_functions_stay_active_whatever_is_requested(
 
 
 @pytest.mark.parametrize(
-    "text, active",
+    "text, active, given",
     [
-        ("|deploy| now", ("deploy",)),
-        ("run |deploy|review| please", ("deploy", "review")),
-        ("a | deploy | b", ()),
-        ("|unknown|", ()),
-        ("deploy", ()),
-        ("|deploy", ()),
+        ("|deploy| now", ("deploy",), ()),
+        ("first\n|deploy|review| please", ("deploy", "review"), ()),
+        ("|deploy||review|", ("deploy", "review"), ()),
+        ("|review:security,strict| the module", ("review",), (("focus", "security"), ("severity", "strict"))),
+        ("|review: ,strict| it", ("review",), (("severity", "strict"),)),
+        ("|review severity=strict| it", ("review",), (("severity", "strict"),)),
+        ("|review:severity=strict| it", ("review",), (("severity", "strict"),)),
+        ("|review:other=strict| it", ("review",), (("focus", "other=strict"),)),
+        ("|review words| it", (), ()),
+        ("please |deploy| it", (), ()),
+        ("| deploy | b", (), ()),
+        ("|unknown|", (), ()),
+        ("deploy", (), ()),
+        ("|deploy", (), ()),
     ],
 )
-def test_a_message_activates_what_it_names_between_bars(text: str, active: tuple[str, ...]) -> None:
-    """Only functions that the role has, and only by the documented form."""
-    role = RoleFunctions(names=frozenset({"deploy", "review"}))
-    state = on_message(FunctionState(), text, [role, RoleFunctions()])
-    assert state == FunctionState(active, (), greeted=True)
+def test_a_message_activates_what_it_names_at_the_beginning_of_a_line(
+    text: str, active: tuple[str, ...], given: tuple[tuple[str, str], ...]
+) -> None:
+    """Only functions that the role has, with parameters by place or by name."""
+    state = on_message(FunctionState(), text, [HAS, RoleFunctions()])
+    expected = ((active[0], given),) if given else ()
+    assert state == FunctionState(active, (), expected, greeted=True)
+    assert not RoleFunctions().does_something
 
 
-def test_a_prompt_says_what_is_active() -> None:
-    """In order of activation, with what is locked; nothing where nothing is."""
-    state = requested(on_message(FunctionState(), "", [REVIEW]), ["deploy"], [])
-    assert element(state) == "Active functions: review (locked), tests (locked), deploy"
-    assert element(FunctionState()) is None
+def test_a_prompt_says_what_is_active_and_how_it_is_done() -> None:
+    """Names first, then instructions by priority, filled in, unless what they require is missing."""
+    role = RoleFunctions(
+        functions={
+            "review": Function(
+                "review", "With **{focus}** and {other}.\n", (("focus", "care"),), priority=60
+            ),
+            "plan": Function("plan"),
+            "ship": Function("ship", "Ship it.", requires=("plan", "tests")),
+            "early": Function("early", "First.", priority=1),
+        }
+    )
+    state = on_message(FunctionState(), "|review|plan|ship|early|", [role])
+    assert element(state, [role]) == (
+        "Active functions: review, plan, ship, early\n\n"
+        "## early\nFirst.\n\n"
+        "## ship\nactivate required functions first: tests\n\n"
+        "## review\nWith **care** and {other}."
+    )
+    state = on_message(state, "|review:speed|", [role])
+    assert "With **speed**" in str(element(state, [role]))
+    state = requested(state, (), ["review"])
+    assert state.given == ()
+    assert "review" not in str(element(state, [role]))
+    locked = on_message(FunctionState(), "", [LOCKED])
+    assert element(locked, [LOCKED]) == "Active functions: review (locked), tests (locked)"
+    assert element(FunctionState(), [role]) is None
 
 
-def test_active_functions_are_bounded() -> None:
-    """No number of requests makes a session grow for ever."""
-    state = requested(FunctionState(), map(str, range(10 * ACTIVE)), [])
-    assert len(state.active) == ACTIVE
+def test_functions_are_bounded() -> None:
+    """No number of requests makes a session grow for ever, and no instructions make a prompt do."""
+    assert len(requested(FunctionState(), map(str, range(10 * ACTIVE)), []).active) == ACTIVE
+    role = RoleFunctions(
+        ("long", "more"),
+        functions={name: Function(name, "x" * ELEMENT_CHARACTERS) for name in ("long", "more")},
+    )
+    text = element(on_message(FunctionState(), "hi", [role]), [role])
+    assert text is not None
+    assert text.startswith("Active functions: long, more")
+    assert ELEMENT_CHARACTERS < len(text) < ELEMENT_CHARACTERS + 100

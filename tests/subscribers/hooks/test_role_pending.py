@@ -28,7 +28,8 @@ def test_texts_of_a_session_are_joined_with_a_newline_and_taken_once(given: list
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["add", "take", "back", "forget"]), texts)))
 def test_what_is_stored_is_what_waits(deeds: list[tuple[str, str, str]]) -> None:
     """Whoever stores every change, and loads them after a crash, has lost nothing."""
-    pending, stored = Pending(), {}
+    pending = Pending()
+    stored: dict[str, Waiting] = {}
     for now, (session, deed, text) in enumerate(deeds, 1):
         if deed == "add":
             pending.add(session, text, now)

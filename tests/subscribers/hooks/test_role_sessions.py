@@ -57,7 +57,8 @@ records = st.builds(
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.one_of(st.none(), records))))
 def test_what_is_stored_of_sessions_is_what_is_known(deeds: list[tuple[str, SessionRecord | None]]) -> None:
     """Whoever stores every change, and loads them after a crash, knows the same."""
-    sessions, stored = Sessions(), {}
+    sessions = Sessions()
+    stored: dict[str, Kept] = {}
     for session, record in deeds:
         if record is None:
             sessions.forget(session)
