@@ -192,6 +192,7 @@ CODES: Final[dict[str, Severity]] = {
     "same_name": "warning",
     "bad_function_name": "error",
     "unknown_function": "warning",
+    "no_instructions": "warning",
     "not_provided": "info",
     # a hook
     "too_many": "error",

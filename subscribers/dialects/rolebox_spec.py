@@ -40,19 +40,6 @@ class RoleHook:
     column: int
     module_at: tuple[int, int]
 
-    def lets_pass(self, event: str, tool: str | None = None, event_type: str | None = None) -> bool:
-        """Whether an event of that name reaches this hook.
-
-        ``tools`` counts for tools only, ``event_types`` for ``event`` only; what has no name passes.
-        """
-        if event not in self.events:
-            return False
-        if event.startswith("tool."):
-            return self.tools is None or tool is None or tool in self.tools
-        if event == "event":
-            return self.event_types is None or event_type is None or event_type in self.event_types
-        return True
-
 
 @dataclass(frozen=True, slots=True)
 class RoleFunction:

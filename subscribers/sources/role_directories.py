@@ -1,0 +1,265 @@
+"""The roles that were named, each a directory: read, with its modules and functions, and followed.
+
+Decides what of a role is in force after a change. A directory whose role.yaml breaks keeps its last good set,
+and that is said; one whose file is gone has none; a hook without a module is said, and leaves the others. It
+refuses to load a module, and to know whose sessions a role is for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from ..dialects import rolebox_rules as rules
+from ..dialects.rolebox_file import read_role
+from ..dialects.rolebox_function import automatic, locked
+from ..dialects.rolebox_spec import Role, RoleFunction, RoleHook
+from ..hooks.diagnostics import Diagnostic, Severity, quote
+from ..hooks.module_hook import ModuleHook
+from ..hooks.withheld import without_secrets
+from . import discover
+from .discover import Signature, signature
+from .hook_source import Content, Reading, Unreadable
+from .librefang_watch import LookingWatcher
+from .role_function_files import place_of_function, read_functions
+from .role_modules import EVERYTHING, Languages, NoModule, place_of, resolve_module
+
+MAX_ROLES: Final = 64
+"""Roles that are loaded at a time."""
+
+_WARNINGS: Final = frozenset({"no_runtime"})
+"""Reasons why a hook has no module that are no fault of the role."""
+
+
+class LoadedHook(NamedTuple):
+    """A hook of a role, its module, and what there is to say of the module; without one it does not run."""
+
+    hook: RoleHook
+    module: ModuleHook | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRole:
+    """A role as it is in force.
+
+    ``id`` is the name of its directory. ``functions`` are those that it has, rolebox's own among them;
+    ``automatic`` are the names that the first message of a session activates, ``locked`` those of them that
+    stay. ``diagnostics`` is everything that there is to say, that of ``hooks`` and of ``role`` included.
+    ``kept``: the file cannot be used, and this is what it said before.
+    """
+
+    role: Role
+    id: str
+    directory: str
+    hooks: tuple[LoadedHook, ...] = ()
+    functions: tuple[RoleFunction, ...] = ()
+    automatic: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    kept: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the file calls the role, or its id."""
+        return self.role.name or self.id
+
+    @property
+    def modules(self) -> tuple[ModuleHook, ...]:
+        """The modules to load, in the order of registration."""
+        return tuple(hook.module for hook in self.hooks if hook.module is not None)
+
+
+def load_role(
+    directory: str, languages: Languages = EVERYTHING, environ: Mapping[str, str] | None = None
+) -> LoadedRole:
+    """Read a role as it is now. Raises nothing: what is wrong is a diagnostic.
+
+    ``directory`` may also be its role.yaml. ``environ`` is what ``{env:NAME}`` is taken from, by default that
+    of this process without prxbus's own secrets.
+    """
+    directory = directory_of(directory)
+    environ = without_secrets(os.environ if environ is None else environ)
+    path = os.path.join(directory, rules.FILE_NAME)
+    role = _role(directory, path, discover.read(path, rules.MAX_FILE_BYTES), environ)
+    return _with_files(directory, role, languages, environ)
+
+
+def directory_of(written: str) -> str:
+    """The absolute path of the role's directory that somebody names, or whose file they name."""
+    path = os.path.abspath(written)
+    return os.path.dirname(path) if os.path.basename(path) == rules.FILE_NAME else path
+
+
+def directories_of(named: Iterable[str]) -> tuple[str, ...]:
+    """The directories of roles, each once, in the order in which they were named."""
+    found: dict[str, str] = {}
+    for name in named:
+        directory = directory_of(name)
+        found.setdefault(os.path.realpath(directory), directory)
+    return tuple(found.values())
+
+
+def _role(directory: str, path: str, reading: Reading, environ: Mapping[str, str]) -> Role:
+    if isinstance(reading, Content):
+        return read_role(reading.text, path, environ)
+    return Role(path, diagnostics=(_unread(directory, path, reading),), refused=True)
+
+
+def _unread(directory: str, path: str, reading: Reading) -> Diagnostic:
+    """Why there is no file to read."""
+    if isinstance(reading, Unreadable):
+        code, message, hint = reading.code, reading.message, reading.hint
+    elif not os.path.isdir(directory):
+        code, message, hint = "no_directory", "there is no such directory", "correct the path"
+    else:
+        code, message = "no_role", f"{quote(directory)} has no {rules.FILE_NAME}"
+        hint = _other_spelling(directory) or "name a directory that has one"
+    return Diagnostic("error", code, path, None, None, None, message, hint)
+
+
+def _other_spelling(directory: str) -> str | None:
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return None
+    found = next((name for name in names if name.lower() in ("role.yaml", "role.yml")), None)
+    return (
+        None if found is None else f"rename {quote(found)}: the name is {rules.FILE_NAME}, in this spelling"
+    )
+
+
+def _with_files(directory: str, role: Role, languages: Languages, environ: Mapping[str, str]) -> LoadedRole:
+    """The role with what lies around its file."""
+    name = os.path.basename(directory)
+    ids = _ids(directory, role.hooks)
+    hooks = tuple(_hook(directory, role, hook, ids[hook.index], languages) for hook in role.hooks)
+    functions, remarks = ((), ()) if role.refused else read_functions(directory, role, environ)
+    said = [*role.diagnostics, *(d for hook in hooks for d in hook.diagnostics)]
+    said.sort(key=lambda remark: (remark.line or 0, remark.column or 0))
+    return LoadedRole(
+        role,
+        name,
+        directory,
+        hooks,
+        functions,
+        automatic(role, functions),
+        locked(role, functions),
+        (*said, *remarks),
+    )
+
+
+def _ids(directory: str, hooks: Iterable[RoleHook]) -> dict[int, str]:
+    """An id for each hook, by its name: an entry that is added leaves the others what they are."""
+    counts: dict[str, int] = {}
+    found: dict[int, str] = {}
+    for hook in hooks:
+        counts[hook.name] = count = counts.get(hook.name, 0) + 1
+        found[hook.index] = f"{directory}#{hook.name}" + ("" if count == 1 else f"#{count}")
+    return found
+
+
+def _hook(directory: str, role: Role, hook: RoleHook, id: str, languages: Languages) -> LoadedHook:
+    found = resolve_module(directory, hook.module, languages)
+    if isinstance(found, NoModule):
+        severity: Severity = "warning" if found.code in _WARNINGS else "error"
+        field = f"hooks.custom[{hook.index}].module"
+        said = Diagnostic(severity, found.code, role.path, *hook.module_at, field, found.message, found.hint)
+        return LoadedHook(hook, None, (said,))
+    name = role.name or os.path.basename(directory)
+    return LoadedHook(hook, ModuleHook(id, hook.name, found.path, found.digest, hook.config, name))
+
+
+class RolesWatch:
+    """The roles in force, read anew whenever something of them has changed and come to rest.
+
+    ``on_change`` is called in the watch's thread, with all of them; ``on_error`` gets what it raises.
+    Thread-safe. What is said of roles is in their ``diagnostics``; the caller tells what is new.
+    """
+
+    def __init__(
+        self,
+        named: Sequence[str],
+        on_change: Callable[[tuple[LoadedRole, ...]], None],
+        on_error: Callable[[Exception], None],
+        *,
+        languages: Languages = EVERYTHING,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._directories = directories_of(named)[:MAX_ROLES]
+        self._languages = languages
+        self._environ = without_secrets(os.environ if environ is None else environ)
+        self._on_change = on_change
+        self._roles: tuple[LoadedRole, ...] = ()
+        self._read: dict[str, tuple[Reading, Role]] = {}
+        self._watcher = LookingWatcher(self._look, self._settled, on_error)
+        self._roles = self._loaded()
+
+    @property
+    def roles(self) -> tuple[LoadedRole, ...]:
+        """Those in force, in the order in which they were named."""
+        return self._roles
+
+    def start(self) -> None:
+        """Begin to look; what changed since construction is noticed too."""
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """Stop looking: after this there is no further call. Not from a callback."""
+        self._watcher.stop()
+
+    def _settled(self) -> None:
+        before, after = self._roles, self._loaded()
+        self._roles = after
+        if after != before:
+            self._on_change(after)
+
+    def _loaded(self) -> tuple[LoadedRole, ...]:
+        before = {role.directory: role for role in self._roles}
+        return tuple(self._load(directory, before.get(directory)) for directory in self._directories)
+
+    def _load(self, directory: str, before: LoadedRole | None) -> LoadedRole:
+        role = self._role(directory)
+        if before is None or before.role.refused or not _is_broken(role):
+            return _with_files(directory, role, self._languages, self._environ)
+        message = "the file cannot be used: what it said before stays in force"
+        said = Diagnostic("warning", "kept", role.path, None, None, None, message, "correct it")
+        kept = _with_files(directory, before.role, self._languages, self._environ)
+        return replace(kept, diagnostics=(*role.diagnostics, said), kept=True)
+
+    def _role(self, directory: str) -> Role:
+        """What the file says now; it is read once as long as its bytes are the same."""
+        path = os.path.join(directory, rules.FILE_NAME)
+        reading = discover.read(path, rules.MAX_FILE_BYTES)
+        known = self._read.get(directory)
+        if known is not None and isinstance(reading, Content) and known[0] == reading:
+            return known[1]
+        role = _role(directory, path, reading, self._environ)
+        self._read[directory] = (reading, role)
+        return role
+
+    def _look(self) -> Signature:
+        """Everything that matters, from outside, as one number."""
+        looks: list[object] = []
+        for directory in self._directories:
+            looks.append(signature(os.path.join(directory, rules.FILE_NAME)))
+            looks.append(signature(os.path.join(directory, rules.FUNCTIONS_FOLDER)))
+        for role in self._roles:
+            looks += [signature(path) for path in _places(role)]
+        return (hash(tuple(looks)),)
+
+
+def _is_broken(role: Role) -> bool:
+    """Whether a file is there and cannot be used; one that is gone, or another's, is no fault."""
+    gone = any(said.code in ("no_role", "no_directory") for said in role.diagnostics)
+    return role.refused and not role.foreign and not gone
+
+
+def _places(role: LoadedRole) -> Iterable[str]:
+    """The files around a role's own, whether they exist or not."""
+    for hook in role.hooks:
+        yield place_of(role.directory, hook.hook.module)
+    for function in role.functions:
+        yield place_of_function(role.directory, function.name)
