@@ -27,6 +27,7 @@ from ..dialects.codex_result import Terms, judge, refuse
 from ..dialects.codex_result_values import Context, Effects, Entry, Judged
 from ..dialects.codex_spill import within_limits
 from ..hooks.outcome import Outcome
+from ..hooks.role_phase import is_second_phase
 from ..runtimes.deadlines import Deadlines
 from ..runtimes.pool import RunPool
 from ..sources.attach_context import load as load_context
@@ -174,7 +175,7 @@ class CodexDispatcher:
     def _start(self, found: Round, event: Event) -> None:
         name = lifecycle_event(event.topic)
         snapshot = self._documents.current(self._patience(found))
-        if name is None or name not in BY_CANONICAL or not snapshot.handlers:
+        if name is None or name not in BY_CANONICAL or not snapshot.handlers or is_second_phase(event):
             found.land(Verdict())
             return
         selection = select(snapshot, name, event, self._workspace, self._home)

@@ -23,6 +23,7 @@ from ..dialects.base import Dialect, EventView, Place
 from ..hooks.invocation import Invocation
 from ..hooks.outcome import Outcome
 from ..hooks.plan import Plan
+from ..hooks.role_phase import is_second_phase
 from ..hooks.spec import HookSpec
 from ..runtimes.child import run
 from ..runtimes.payload_files import PayloadFiles
@@ -116,6 +117,8 @@ class Dispatcher:
         if name is None or not specs:
             return
         try:
+            if is_second_phase(event):
+                return
             seen = view(self._dialect.NAME, name, event)
             body = self._dialect.envelope(seen)
             seen = replace(seen, payload_bytes=b"")  # it stands in the envelope: one copy waits, not two

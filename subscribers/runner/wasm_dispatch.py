@@ -19,6 +19,7 @@ from broker.protocol.events import Event
 from ..dialects import prx
 from ..dialects.base import EventView
 from ..hooks.outcome import Outcome
+from ..hooks.role_phase import is_second_phase
 from ..hooks.spec import HookSpec
 from ..sources.plugins_state import Plugin
 from .reports import reports
@@ -146,6 +147,8 @@ class PluginDispatcher:
 
     def _hand_over(self, event: Event, said: str, name: str | None, workers: list[PluginWorker]) -> None:
         try:
+            if is_second_phase(event):
+                return
             body = prx.envelope(_view(event, name))
         except Exception as error:  # anybody may publish anything; the next events are not to suffer for it
             self._count("unreadable", len(workers))

@@ -631,3 +631,12 @@ def test_a_failure_is_told_with_the_event_for_a_retry(stage: Stage) -> None:
     assert letter["run_id"] == f"pre-tool-use:0:{stage.root}/0.json:t1"
     assert (letter["result"], letter["payload"], letter["dialect"]) == ("failed", payload, "codex")
     assert letter["entries"][0] == {"kind": "error", "text": "hook returned invalid pre-tool-use JSON output"}
+
+
+def test_an_event_that_is_asked_about_a_second_time_runs_nothing_again(stage: Stage) -> None:
+    """The hook denies the first phase; the second ask, and its copy, are answered with nothing."""
+    stage.file("codex", "PreToolUse", stage.says("a", block("no")))
+    assert only(stage.ask("tool_call_start", {**BASH, "phase": "before"})).verdict == "deny"
+    assert stage.ask("tool_call_start", {**BASH, "phase": "after"}).answers == []
+    stage.dispatcher.event(stage.event("tool_call_start", {**BASH, "phase": "after"}))
+    assert len(stage.runs.ran) == 1

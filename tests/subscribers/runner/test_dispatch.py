@@ -210,3 +210,11 @@ def test_what_waits_holds_one_copy_of_the_payload(monkeypatch: pytest.MonkeyPatc
     assert view.payload_bytes == b""
     assert orjson.loads(body)["payload"]["tool"] == "x"
     assert scene.pool.data is body
+
+
+def test_an_event_that_is_asked_about_a_second_time_runs_nothing_again() -> None:
+    """The first phase, and an event without one, run the hook; the second one is no other event."""
+    scene = Scene()
+    for payload in (b'{"phase": "before"}', b'{"tool": "t"}', b'{"tool": "t", "phase": "after"}'):
+        scene.dispatcher.dispatch(event(payload))
+    assert scene.dispatcher.outcomes == {"not_started": 2}

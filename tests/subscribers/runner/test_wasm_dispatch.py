@@ -97,3 +97,12 @@ def test_a_plugin_that_is_in_force_again_keeps_what_it_subscribed_to(scene: Scen
     scene.open()
     until(lambda: scene.counters() and not scene.dispatcher._retired, "the predecessor's end")
     assert scene.subscriptions.plugins_for("a.b") == ["p"]
+
+
+def test_an_event_that_is_asked_about_a_second_time_is_not_handed_over_again(scene: Scene) -> None:
+    """The plugin gets the first phase; the second one neither waits for it nor is dropped."""
+    scene.dispatcher.use([plugin("2", "tool_call")])
+    for phase in (b"before", b"after"):
+        payload = b'{"tool": "t", "phase": "%b"}' % phase
+        scene.dispatcher.dispatch(EVENT._replace(topic="prx.lifecycle.tool_call", content=payload))
+    assert scene.counters()["runs_waiting"] == 1
