@@ -19,7 +19,8 @@ from typing import Any, Literal, Self
 
 from ..protocol.decisions import Constraints, Decision, Revalidate
 from ..protocol.errors import ClosedError, RequestRefused
-from ..protocol.events import Event
+from ..protocol.events import Event, decode_event
+from ..protocol.limits import PAYLOAD_BYTES
 from . import options, publisher, subscriber
 from .core.asking import Question, ask_message, check_timeout, read_heard
 from .core.session import HELLO_SECONDS, UNKNOWN_PEER
@@ -112,13 +113,53 @@ class Publisher:
         revalidate: Revalidate | None = None,
     ) -> Decision:
         """As :meth:`broker.client.Publisher.ask`, without blocking the loop; cancelling cancels the ask."""
+        question, rows = await self._put(topic, payload, timeout, session_id, depth, caused_by, constraints)
+        return question.decide(read_heard(rows, self._opened().load), revalidate)
+
+    async def asked(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        *,
+        timeout: float = 2.0,  # noqa: ASYNC109 - the deciders are told of it
+        session_id: str | None = None,
+        depth: int | None = None,
+        caused_by: str | None = None,
+    ) -> tuple[str | None, Decision]:
+        """As :meth:`ask`, with the id of the event: None when it was too deep to be asked about.
+
+        A payload of more than 64 KiB that is given in bytes is read and stored, and its answers are loaded,
+        beside the loop.
+        """
+        question, rows = await self._put(topic, payload, timeout, session_id, depth, caused_by, None)
+        load = self._opened().load
+        is_large = question.claim is not None  # and so, perhaps, is what it is answered
+        heard = await asyncio.to_thread(read_heard, rows, load) if is_large else read_heard(rows, load)
+        decision = question.decide(heard, None)
+        return decode_event(question.frame).id if question.frame else None, decision
+
+    async def _put(
+        self,
+        topic: str,
+        payload: Mapping[str, Any] | bytes,
+        timeout: float,  # noqa: ASYNC109 - as for ask
+        session_id: str | None,
+        depth: int | None,
+        caused_by: str | None,
+        constraints: Constraints | None,
+    ) -> tuple[Question, list[Any]]:
+        """The ask as it was put, and what was heard of it."""
         opened = self._opened()
         deadline = self._loop.time() + check_timeout(timeout)
-        question = opened.question(topic, payload, session_id, depth, caused_by, constraints)
+        arguments = (topic, payload, session_id, depth, caused_by, constraints)
+        if isinstance(payload, bytes) and len(payload) > PAYLOAD_BYTES:  # it is written to a file
+            question = await asyncio.to_thread(opened.question, *arguments)
+        else:
+            question = opened.question(*arguments)
         if not question.open:
             if question.forbidden is not None:
                 opened.pose(question, None)
-            return question.decide((), revalidate)
+            return question, []
         if self._asks is None:
             self._asks = LoopAsker(opened.asker)
         asks, request = self._asks, question.request
@@ -128,13 +169,12 @@ class Publisher:
             opened.pose(question, None)  # the copy is gathered, and the ask is sent before it leaves
             future = asks.send(request, ask_message(request, question.frame, timeout), deadline)
             try:
-                rows = await future
+                return question, await future
             except RequestRefused as error:
-                rows = await self._asked_again(question, error, deadline)
+                return question, await self._asked_again(question, error, deadline)
         finally:
             asks.forget(request)
             opened.settle(question)
-        return question.decide(read_heard(rows, opened.load), revalidate)
 
     async def _asked_again(self, question: Question, error: RequestRefused, deadline: float) -> list[Any]:
         """What was heard at last: a broker that does not know us (yet) is told who we are and asked again."""

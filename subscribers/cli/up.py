@@ -250,6 +250,7 @@ def programs(
                 (
                     *(*python, "subscribers.runner.http_service", "--lifeline", "--runtime-dir", directory),
                     *("--port", str(settings.http.port), "--streams", str(settings.http.streams)),
+                    *("--ask-bytes", str(settings.bus.ask_bytes)),
                     *(() if workspace is None else ("--workspace", workspace)),
                     *(("--agents",) if settings.agents.enabled else ()),
                     *(() if settings.http.state_dir is None else ("--state-dir", settings.http.state_dir)),

@@ -58,7 +58,7 @@ class AgentHooks:
         asked = asyncio.ensure_future(self._answer(dialect, body, seconds, closed))
         try:
             if not (await asyncio.wait((asked,), timeout=QUIET_SECONDS))[0]:
-                await _until_either(asked, receive)
+                await until_either(asked, receive)
             if not asked.done():
                 return  # nobody is there to be answered
             found = _made_of(asked, closed)
@@ -89,7 +89,7 @@ class AgentHooks:
         return dialect, seconds, closed
 
 
-async def _until_either(asked: asyncio.Future[bytes], receive: Receive) -> None:
+async def until_either(asked: asyncio.Future[bytes], receive: Receive) -> None:
     """Wait until there is an answer, or nobody who would read it."""
     leaving = asyncio.ensure_future(_leaves(receive))
     try:

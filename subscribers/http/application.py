@@ -16,8 +16,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
 
 from broker.logs import get_logger
 from broker.protocol.errors import (
@@ -35,17 +33,19 @@ from broker.version import __version__
 
 from ..sources.hook_store import EditRefused, FileBroken, HookMissing, StaleEdit, StoreBusy, StoreUnusable
 from .access import Gate
+from .ask_api import PATH as ASK_PATH
+from .ask_api import AskApi, AskEntrance, describe_ask
 from .blocking import Blocking
 from .bus_api import BusApi, bus_router, health_router
 from .event_stream import Streams
-from .guard import Entrance, Guard
+from .guard import OWN_HINT, Entrance, Guard
 from .hooks_api import HooksApi, hooks_router
 from .metrics import Metrics
 from .models import ProblemDocument
 from .problems import MEDIA_TYPE, Problem, of_fields
 
 DESCRIPTION: Final = (
-    "Hooks of a workspace to list and edit, events to watch and publish, status and metrics of a bus. "
+    "Hooks of a workspace to list and edit, events to watch, publish and ask about, status and metrics. "
     "Every endpoint but /healthz needs the bearer token. Errors are problem documents (RFC 9457)."
 )
 
@@ -55,10 +55,17 @@ log = get_logger("subscribers.http")
 
 
 def build_application(
-    hooks: HooksApi, bus: BusApi, gate: Gate, port: int, others: Mapping[str, Entrance] = MappingProxyType({})
+    hooks: HooksApi,
+    bus: BusApi,
+    ask: AskApi,
+    gate: Gate,
+    port: int,
+    others: Mapping[str, Entrance] = MappingProxyType({}),
 ) -> Guard:
     """The application as it is served on ``port``; ``others`` as for :class:`.guard.Guard`."""
-    return Guard(_routes(hooks, bus), gate, port, others=others)
+    app = _routes(hooks, bus)
+    asks = Entrance(AskEntrance(ask, app, problem_of), gate, OWN_HINT, ask.body_bytes)
+    return Guard(app, gate, port, others={ASK_PATH: asks, **others})
 
 
 def describe_api() -> dict[str, Any]:
@@ -78,13 +85,14 @@ def _routes(hooks: HooksApi, bus: BusApi) -> FastAPI:
     app.include_router(bus_router(bus, responses=errors, dependencies=token))
     app.include_router(health_router(bus, responses=errors))
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign] # the framework's documented way
-    for kind, handle in _HANDLERS.items():
-        app.add_exception_handler(kind, _answering(handle))
+    for kind in _HANDLERS:
+        app.add_exception_handler(kind, lambda _request, error: problem_of(error).response())
     return app
 
 
-def _answering(handle: Callable[[Any], Problem]) -> Callable[[Request, Exception], Response]:
-    return lambda _request, error: handle(error).response()
+def problem_of(error: Exception) -> Problem:
+    """What is answered when a handler raises ``error``."""
+    return next(_HANDLERS[kind] for kind in type(error).__mro__ if kind in _HANDLERS)(error)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
@@ -93,6 +101,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
+        schemas = document["components"]["schemas"]
+        document["paths"][ASK_PATH], asks = describe_ask()
+        schemas.update(asks)
         for path in document["paths"].values():
             for operation in path.values():
                 responses = operation["responses"]
@@ -100,7 +111,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
                 problem = {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"}
                 responses["default"]["content"] = {MEDIA_TYPE: {"schema": problem}}
         for unused in ("HTTPValidationError", "ValidationError"):
-            document["components"]["schemas"].pop(unused, None)
+            schemas.pop(unused, None)
         app.openapi_schema = document
     return app.openapi_schema
 

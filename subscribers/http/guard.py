@@ -32,6 +32,9 @@ REQUESTS: Final = 256
 
 OPEN_PATHS: Final = ("/healthz",)
 
+OWN_HINT: Final = "the token is in http-token in the runtime directory"
+"""Where the token of the API itself is."""
+
 log = get_logger("subscribers.http")
 
 
@@ -54,7 +57,7 @@ class Entrance:
 class Guard:
     """The outermost layer of the application. ``port`` is ours; ``now`` gives seconds of a steady clock.
 
-    ``others`` are further entrances by the beginning of their paths, each with a token of its own.
+    ``others`` are further entrances by the beginning of their paths, each with its own limit and token.
     ``answered`` counts answers by status.
     """
 
@@ -67,7 +70,7 @@ class Guard:
         others: Mapping[str, Entrance] = MappingProxyType({}),
     ) -> None:
         self.answered: dict[int, int] = {}
-        self._own = Entrance(app, gate, "the token is in http-token in the runtime directory")
+        self._own = Entrance(app, gate, OWN_HINT)
         self._others = tuple(others.items())
         self._port = port
         self._now = now

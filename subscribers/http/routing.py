@@ -21,11 +21,7 @@ from ..dialects.json_depth import MAX_DEPTH, is_too_deep
 class _JsonRequest(Request):
     async def json(self) -> Any:
         """The body as a JSON value; raises json.JSONDecodeError, which the framework answers."""
-        body = await self.body()
-        value = orjson.loads(body)
-        if is_too_deep(value):
-            raise json.JSONDecodeError(f"nested more than {MAX_DEPTH} levels deep", body.decode(), 0)
-        return value
+        return read_json(await self.body())
 
 
 class JsonRoute(APIRoute):
@@ -39,3 +35,11 @@ class JsonRoute(APIRoute):
             return await handle(_JsonRequest(request.scope, request.receive))
 
         return strict
+
+
+def read_json(body: bytes) -> Any:
+    """The JSON value that ``body`` is; raises json.JSONDecodeError."""
+    value = orjson.loads(body)
+    if is_too_deep(value):
+        raise json.JSONDecodeError(f"nested more than {MAX_DEPTH} levels deep", body.decode(), 0)
+    return value

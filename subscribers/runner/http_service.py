@@ -18,6 +18,7 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -25,13 +26,16 @@ import orjson
 import platformdirs
 import uvicorn
 
+from broker.client import aio
 from broker.logs import get_logger
 from broker.places import runtime_directory
 from broker.protocol.errors import BusError, BusUnreachable
+from broker.protocol.limits import ASK_BYTES
 from broker.version import __version__
 
 from ..http.access import Gate
 from ..http.application import build_application
+from ..http.ask_api import SOURCE, AskApi
 from ..http.blocking import Blocking
 from ..http.bus_api import BusApi, told_status
 from ..http.bus_watch import BusWatch, ask_status
@@ -89,7 +93,8 @@ class HttpService:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
         with self._resources:
-            server = _Server(self._guard, self._streams, self._say_ready, self._agents)
+            askers = (self._asks,) if self._agents is None else (self._asks, self._agents)
+            server = _Server(self._guard, self._streams, self._say_ready, askers)
             server.run(sockets=[self._socket])
             self._streams.stop()
 
@@ -115,7 +120,8 @@ class HttpService:
         bus = BusApi(self._directory, self._streams, self._metrics, bus_calls, self._describe)
         self._agents = AgentHttp(self._directory, os.environ) if options.agents else None
         others = {} if self._agents is None else self._agents.entrances
-        self._guard = build_application(hooks, bus, Gate(token), port, others)
+        self._asks = AskApi(aio.Publisher(SOURCE, runtime_dir=self._directory), options.ask_bytes)
+        self._guard = build_application(hooks, bus, self._asks, Gate(token), port, others)
         self._metrics.answered = lambda: dict(self._guard.answered)
         self._metrics.stream_queues = lambda: self._streams.waiting
         self._metrics.stream_dropped = lambda: self._streams.dropped
@@ -188,7 +194,9 @@ class HttpService:
 class _Server(uvicorn.Server):
     """Says when it serves, and ends the streams as soon as it is told to stop: it would wait for them."""
 
-    def __init__(self, guard: Guard, streams: Streams, say_ready: Any, agents: AgentHttp | None) -> None:
+    def __init__(
+        self, guard: Guard, streams: Streams, say_ready: Any, askers: Sequence[AskApi | AgentHttp]
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 guard,
@@ -205,20 +213,20 @@ class _Server(uvicorn.Server):
         )
         self._streams = streams
         self._say_ready = say_ready
-        self._agents = agents
+        self._askers = askers
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
-        if self._agents is not None:
-            await self._agents.open()
+        for asker in self._askers:
+            await asker.open()
         await super().startup(sockets)
         self._say_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End."""
         await super().shutdown(sockets)
-        if self._agents is not None:
-            await self._agents.close()
+        for asker in self._askers:
+            await asker.close()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """A signal came."""
@@ -268,6 +276,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--state-dir", help="where ids of hand-written hooks are kept")
     parser.add_argument("--agents", action="store_true", help="let agents' HTTP hooks in")
     parser.add_argument("--streams", type=int, default=CLIENTS, help="event streams at a time")
+    parser.add_argument("--ask-bytes", type=int, default=ASK_BYTES, help="bytes of the largest ask")
     service.add_sandbox(parser)
     options = parser.parse_args(argv)
     threading.current_thread().name = NAME

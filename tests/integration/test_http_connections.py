@@ -43,7 +43,7 @@ class Served:
         self.port = listener.getsockname()[1]
         self.guard = Guard(answer, Gate(TOKEN), self.port)
         ready = threading.Event()
-        self.server: uvicorn.Server = _Server(self.guard, Streams(folder), ready.set, None)
+        self.server: uvicorn.Server = _Server(self.guard, Streams(folder), ready.set, ())
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
         self.thread.start()
         assert ready.wait(SECONDS)

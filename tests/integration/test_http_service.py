@@ -16,10 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import orjson
 import pytest
 
-from broker.client import Publisher, Subscriber
+from broker.client import Answer, Publisher, Subscriber
+from broker.client.decider import Ask
 from broker.testing import running_broker
+from tests.integration.ask_scene import decider
+from tests.integration.command import prxbus
 from tests.integration.http_scene import SECONDS, Served, served, write_hooks
 from tests.integration.shell_scene import shell
 from tests.integration.waiting import until
@@ -217,6 +221,40 @@ def test_an_event_that_nobody_could_publish_is_refused(
     """422 with the bus's own words and the field."""
     answer = api.client.post("/api/events", json=body)
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, code, field)
+
+
+def test_an_agent_asks_over_http(bus: str, api: Served) -> None:
+    """The answer is the object of ``prxbus ask --json``; the event is published under the answer's id."""
+
+    def says(ask: Ask) -> list[Answer]:
+        words = ask.event.payload["output"]
+        answer = Answer("shorten", output=words[:100_000]) if len(words) > 9 else Answer("g", "deny", words)
+        return [answer]
+
+    with (
+        decider(bus, says, patterns=("prx.lifecycle.tool_result",)),
+        Subscriber(["prx.lifecycle.tool_result"], runtime_dir=bus) as events,
+    ):
+
+        def ask(output: str) -> Any:
+            payload = {"tool": "cat", "output": output}
+            posted = {"topic": "prx.lifecycle.tool_result", "payload": payload, "session_id": "s1"}
+            answer = api.client.post("/api/ask", json={**posted, "timeout_s": SECONDS, "depth": 2})
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        told = ask("secret")
+        assert (told["verdict"], told["reason"], told["denied"]) == ("deny", "secret", True)
+        (event,) = events.batch(timeout=SECONDS)
+        assert (event.id, event.session_id, event.depth) == (told["id"], "s1", 2)
+        assert (event.source, event.payload["output_bytes"]) == ("http-ask", 6)
+        printed = prxbus("ask", "prx.a", "--json", "--runtime-dir", bus)
+        large = ask("x" * 2_000_000)  # it lies in the spool, and so does its answer
+        assert large["output"] == {"by": "shorten", "value": "x" * 100_000}
+        assert list(large) == list(told)
+        assert list(told) == list(orjson.loads(printed.stdout)), printed.stderr
+    deep = api.client.post("/api/ask", json={"topic": "prx.a", "payload": {}, "depth": 8}).json()
+    assert (deep["id"], deep["heard"], deep["allowed"]) == (None, [], True)
 
 
 def test_a_bad_pattern_is_refused(api: Served) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 import orjson
 from starlette.testclient import TestClient
 
+from broker.client import aio
 from subscribers.dialects.base import EventView
 from subscribers.hooks.outcome import Captured, Outcome
 from subscribers.hooks.spec import HookSpec
 from subscribers.http.access import Gate
 from subscribers.http.application import build_application
+from subscribers.http.ask_api import SOURCE, AskApi
 from subscribers.http.blocking import Blocking
 from subscribers.http.bus_api import BusApi
 from subscribers.http.event_stream import Streams
@@ -77,7 +79,8 @@ class Scene:
         )
         streams = Streams(runtime_dir)
         self.bus = BusApi(runtime_dir, streams, self.metrics, self.pools[2], lambda: STATUS)
-        self.app: Guard = build_application(self.hooks, self.bus, Gate(TOKEN, attempts), PORT)
+        self.asks = AskApi(aio.Publisher(SOURCE, runtime_dir=runtime_dir))
+        self.app: Guard = build_application(self.hooks, self.bus, self.asks, Gate(TOKEN, attempts), PORT)
         self.client = TestClient(self.app, ADDRESS, raise_server_exceptions=False, headers=LETTER)
 
     def write(self, document: Any) -> str:
