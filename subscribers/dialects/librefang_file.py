@@ -235,7 +235,7 @@ class _Reading:
 
     def event_text(self, item: Node, field: str) -> str | None:
         """An entry of the list; ``agent: end`` is the mistake that YAML makes easy."""
-        if item.kind == "mapping" and len(item.children) == 1:
+        if item.kind == "mapping" and len(item.pairs()) == 1:
             key, value = item.pairs()[0]
             if key.kind == value.kind == "string":
                 message = "this is a mapping: an event's name has no blank"

@@ -130,7 +130,8 @@ class _RoleReading:
     def read(self) -> Role:
         name = self.name()
         hooks, switch = self.hooks()
-        functions = self.functions()
+        disabled = tuple(self.function_names("disable_functions"))
+        functions = self.functions(disabled)
         automatic = self.function_names("auto_activate")
         self.look_for(automatic, functions)
         locked = self.flag("locked")
@@ -145,6 +146,7 @@ class _RoleReading:
             tuple(automatic),
             bool(locked),
             functions,
+            disabled,
             self.reading.diagnostics(),
         )
 
@@ -216,9 +218,8 @@ class _RoleReading:
         switch = entries.get("auto_activate")
         return None if switch is None else self.reading.flag(switch.value, f"{field}.auto_activate")
 
-    def functions(self) -> tuple[str, ...]:
+    def functions(self, disabled: tuple[str, ...]) -> tuple[str, ...]:
         """The functions that the role has, by name: rolebox's own, its own, without the disabled ones."""
-        disabled = self.function_names("disable_functions")
         names = dict.fromkeys((*rules.OWN_FUNCTIONS, *self.function_names("functions")))
         return tuple(name for name in names if name not in disabled)[: rules.MAX_FUNCTIONS]
 

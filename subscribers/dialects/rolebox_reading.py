@@ -57,6 +57,7 @@ class Reading:
         self.path = path
         self.environ = environ
         self.errors = 0
+        self._merges = 0
         self._found: list[Diagnostic] = []
         self._left_out = 0
 
@@ -108,10 +109,22 @@ class Reading:
                 self.unknown(key, within(field, name), known, searches=unknown <= _LOOKED_AT)
             else:
                 found[name] = Entry(key, value)
-        for name, entry in _merged(merged):
+        for name, entry in self._merged(merged):
             if not known or name in known:
                 found.setdefault(name, entry)
         return found
+
+    def _merged(self, nodes: Sequence[Node]) -> Iterator[tuple[str, Entry]]:
+        """The keys that ``<<`` brings, the nearest first; merges within those are not followed."""
+        for node in nodes:
+            for source in node.items() if node.kind == "list" else (node,):
+                for key, value in source.pairs() if source.kind == "mapping" else ():
+                    self._merges += 1
+                    if self._merges > rules.MAX_MERGED:
+                        message = f"<< brings more than {rules.MAX_MERGED:,} keys into this file"
+                        self.say("too_many", node, None, message, "write fewer")
+                        return
+                    yield key.text, Entry(key, value)
 
     def unknown(self, key: Node, field: str, known: Sequence[str], *, searches: bool = True) -> None:
         """That a key is none of those that there are."""
@@ -229,14 +242,6 @@ def _special(text: str) -> str:
     if lowered in (".inf", ".nan"):
         return text.replace(".", "")
     return "" if "_" in text or lowered in ("inf", "infinity", "nan") else text
-
-
-def _merged(nodes: Sequence[Node]) -> Iterator[tuple[str, Entry]]:
-    """The keys that ``<<`` brings, the nearest first; merges within those are not followed."""
-    for node in nodes:
-        for source in node.items() if node.kind == "list" else (node,):
-            if source.kind == "mapping":
-                yield from ((key.text, Entry(key, value)) for key, value in source.pairs())
 
 
 def _known(known: Sequence[str]) -> str | None:

@@ -62,6 +62,8 @@ MAX_CONFIG_BYTES: Final = 65_536
 """Bytes of a hook's config, as JSON."""
 MAX_CONFIG_VALUES: Final = 10_000
 """Values in a hook's config; what an alias repeats counts each time."""
+MAX_MERGED: Final = 10_000
+"""Keys that ``<<`` may bring into a file, all together."""
 MAX_DIAGNOSTICS: Final = 200
 """Remarks that are kept of one file; the others are counted."""
 

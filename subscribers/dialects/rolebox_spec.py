@@ -72,8 +72,8 @@ class Role:
 
     ``name`` is what the file calls the role, None where it does not; ``path`` is how diagnostics name the
     file. ``hooks`` are those that may run. ``functions`` are the names the role has: rolebox's own, the
-    file's, without the disabled ones. ``auto_activate`` is the top-level list. ``builtin_auto_activate`` is
-    ``hooks.builtin.auto_activate``, None where it is not written. ``locked``: what was activated by itself
+    file's, without the ``disabled`` ones. ``auto_activate`` is the top-level list, ``builtin_auto_activate``
+    the switch ``hooks.builtin.auto_activate``, None where it is not written. ``locked``: what was activated by itself
     stays active. ``refused``: nothing of the file can be used. ``foreign``: it belongs to something else and
     is left alone; it is refused then, too, and that is no error.
     """
@@ -86,6 +86,7 @@ class Role:
     auto_activate: tuple[str, ...] = ()
     locked: bool = False
     functions: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     refused: bool = False
     foreign: bool = False

@@ -6,7 +6,7 @@ Decides where they are looked for. What a file means is the dialect's. It refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ..dialects import rolebox_rules as rules
 from ..dialects.rolebox_function import read_function
@@ -34,7 +34,7 @@ def read_functions(
         if function is None and name in role.auto_activate:
             said.append(_only_a_name(role.path, name))
         found[name] = RoleFunction(name) if function is None else function
-    for name in _unnamed(directory, found) if role.builtin_auto_activate else ():
+    for name in _unnamed(directory, (*found, *role.disabled)) if role.builtin_auto_activate else ():
         function, _ = _function(directory, name, environ)
         if function is not None and function.marked:
             found[name] = function
@@ -48,7 +48,7 @@ def _only_a_name(path: str, name: str) -> Diagnostic:
     return Diagnostic("info", "only_a_name", path, None, None, "auto_activate", message, hint)
 
 
-def _unnamed(directory: str, named: Mapping[str, RoleFunction]) -> list[str]:
+def _unnamed(directory: str, named: Collection[str]) -> list[str]:
     """Names of files among the functions that role.yaml does not name."""
     try:
         files = sorted(os.listdir(os.path.join(directory, rules.FUNCTIONS_FOLDER)))

@@ -47,7 +47,7 @@ ROOMS = (
     Room(
         "subscribers.dialects",
         ("subscribers.hooks", "broker.protocol"),
-        frozenset({"orjson", "re2", "ruamel"}),
+        frozenset({"orjson", "re2", "yaml"}),
         sans_io=True,
     ),
     Room(
