@@ -73,9 +73,9 @@ class Role:
     ``name`` is what the file calls the role, None where it does not; ``path`` is how diagnostics name the
     file. ``hooks`` are those that may run. ``functions`` are the names the role has: rolebox's own, the
     file's, without the ``disabled`` ones. ``auto_activate`` is the top-level list, ``builtin_auto_activate``
-    the switch ``hooks.builtin.auto_activate``, None where it is not written. ``locked``: what was activated by itself
-    stays active. ``refused``: nothing of the file can be used. ``foreign``: it belongs to something else and
-    is left alone; it is refused then, too, and that is no error.
+    the switch ``hooks.builtin.auto_activate``, None where it is not written. ``locked``: what was activated
+    by itself stays active. ``refused``: nothing of the file can be used. ``foreign``: it belongs to something
+    else and is left alone; it is refused then, too, and that is no error.
     """
 
     path: str
