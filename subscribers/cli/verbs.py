@@ -56,6 +56,12 @@ VERBS: Final[tuple[Verb, ...]] = (
         extra=True,
     ),
     deferred(
+        "adapter",
+        "print the file by which an agent in Node speaks with the hooks of its role",
+        f"{_PACKAGE}.adapter",
+        bus=False,
+    ),
+    deferred(
         "doctor",
         "fire a test event through the real path, and say what is missing",
         f"{_PACKAGE}.doctor",

@@ -44,6 +44,7 @@ ROOMS = (
     Room("broker", ("broker",), BASE),
     Room("subscribers.hooks", ("broker.protocol",), frozenset(), sans_io=True),
     Room("subscribers.handlers", ("broker.protocol", "broker.logs"), frozenset()),
+    Room("subscribers.adapters", ("broker.protocol", "broker.client"), frozenset()),
     Room(
         "subscribers.dialects",
         ("subscribers.hooks", "broker.protocol"),

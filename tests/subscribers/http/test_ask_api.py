@@ -55,7 +55,7 @@ class Asks:
         self.asked_for.append((topic, payload, timeout, session_id, depth, caused_by))
         if topic == "prx.never":
             try:
-                await asyncio.sleep(3600)
+                await asyncio.Event().wait()
             finally:
                 self.cancelled.set()
         if self.error is not None:
