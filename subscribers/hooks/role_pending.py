@@ -2,8 +2,9 @@
 
 Decides how they are joined, how much may wait, and what is kept of a session that builds no prompt any more.
 Joined as the rolebox page has it: a newline between two texts. A text that does not fit is not kept at all:
-half an instruction may mean something else. Pure: where they are stored, and who takes them, is told by
-others; time is an argument, in seconds since the epoch, because they outlive their process.
+half an instruction may mean something else. A text is gone when it was delivered, and not before. Pure: where
+texts are stored, and who takes them, is told by others; time is an argument, in seconds since the epoch,
+because they outlive their process.
 """
 
 from __future__ import annotations
@@ -52,19 +53,23 @@ class Pending:
         whole = text if waiting is None else f"{waiting[0]}\n{text}"
         return self._keep(session, whole, now)
 
-    def put_back(self, session: str, text: str, now: float) -> bool:
-        """Have a text that was taken, and did not arrive, wait again, before what came since."""
-        waiting = self._texts.get(session)
-        return self._keep(session, text if waiting is None else f"{text}\n{waiting[0]}", now)
-
-    def take(self, session: str, now: float) -> str | None:
-        """All that waits for a session, as one text, which is gone then; None for nothing."""
+    def look(self, session: str, now: float) -> str | None:
+        """All that waits for a session, as one text; None for nothing. It waits until it is delivered."""
         self.sweep(now)
-        waiting = self._texts.pop(session, None)
-        if waiting is None:
-            return None
+        waiting = self._texts.get(session)
+        return None if waiting is None else waiting[0]
+
+    def delivered(self, session: str, text: str) -> None:
+        """What was looked at is in a prompt: it is gone, and what came since is what waits."""
+        waiting = self._texts.get(session)
+        if waiting is None or not f"{waiting[0]}\n".startswith(f"{text}\n"):
+            return  # the session was begun anew meanwhile
         self._changed[session] = None
-        return waiting[0]
+        rest = waiting[0][len(text) + 1 :]
+        if rest:
+            self._texts[session] = (rest, waiting[1])
+        else:
+            del self._texts[session]
 
     def forget(self, session: str) -> None:
         """The session is over."""
