@@ -5,15 +5,16 @@ from typing import Any
 
 def on_load(ctx: Any) -> None:
     """Called once, when the hook is registered."""
-    ctx.log.info("knows the rules of the house", {"rules": len(ctx.config["rules"])})
+    assert ctx.config["rules"], "without rules there is nothing to keep"
+    ctx.log.info("knows the rules of the house")
 
 
 def on_tool_before(ctx: Any, tool: str, args: dict[str, Any]) -> None:
     """A file ends with a newline. ``args`` is edited in place; a returned ``{"args": ...}`` would do too."""
     content = args.get("content")
-    if isinstance(content, str) and content and not content.endswith("\n"):
+    if tool == "write" and isinstance(content, str) and content and not content.endswith("\n"):
         args["content"] = content + "\n"
-        ctx.log.debug("adds a newline", {"tool": tool})
+        ctx.log.debug("adds a newline")
 
 
 def on_system_transform(ctx: Any, system: list[str]) -> None:
