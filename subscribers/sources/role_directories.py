@@ -8,6 +8,7 @@ refuses to load a module, and to know whose sessions a role is for.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -175,8 +176,9 @@ def _hook(directory: str, role: Role, hook: RoleHook, id: str, languages: Langua
 class RolesWatch:
     """The roles in force, read anew whenever something of them has changed and come to rest.
 
-    ``on_change`` is called in the watch's thread, with all of them; ``on_error`` gets what it raises.
-    Thread-safe. What is said of roles is in their ``diagnostics``; the caller tells what is new.
+    ``on_change`` is called with all of them, in the watch's thread or that of :meth:`rescan`; ``on_error``
+    gets what it raises. Thread-safe. What is said of roles is in their ``diagnostics``; the caller tells what
+    is new. ``left_out`` are the directories beyond :data:`MAX_ROLES`.
     """
 
     def __init__(
@@ -188,13 +190,15 @@ class RolesWatch:
         languages: Languages = EVERYTHING,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._directories = directories_of(named)[:MAX_ROLES]
+        directories = directories_of(named)
+        self._directories, self.left_out = directories[:MAX_ROLES], directories[MAX_ROLES:]
         self._languages = languages
         self._environ = without_secrets(os.environ if environ is None else environ)
         self._on_change = on_change
+        self._lock = threading.Lock()
         self._roles: tuple[LoadedRole, ...] = ()
         self._read: dict[str, tuple[Reading, Role]] = {}
-        self._watcher = LookingWatcher(self._look, self._settled, on_error)
+        self._watcher = LookingWatcher(self._look, self.rescan, on_error)
         self._roles = self._loaded()
 
     @property
@@ -210,11 +214,13 @@ class RolesWatch:
         """Stop looking: after this there is no further call. Not from a callback."""
         self._watcher.stop()
 
-    def _settled(self) -> None:
-        before, after = self._roles, self._loaded()
-        self._roles = after
-        if after != before:
-            self._on_change(after)
+    def rescan(self) -> None:
+        """Read everything anew, now; ``on_change`` is called in this thread if something is different."""
+        with self._lock:
+            before, after = self._roles, self._loaded()
+            self._roles = after
+            if after != before:
+                self._on_change(after)
 
     def _loaded(self) -> tuple[LoadedRole, ...]:
         before = {role.directory: role for role in self._roles}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..dialects.nearest import nearest
-from ..hooks.diagnostics import quote
+from ..hooks.diagnostics import printable, quote
 from ..hooks.module_hook import SUFFIXES, Language
 from . import discover
 from .hook_source import Content, Reading, Unreadable
@@ -114,7 +114,7 @@ def _find(role_dir: str, written: str) -> str | NoModule:
     except (FileNotFoundError, NotADirectoryError):
         return _missing(place, written)
     if not os.path.isabs(written) and not _is_in(real, root):
-        message = f"{quote(written)} leads out of the role's directory by a link, to {quote(real)}"
+        message = f"{quote(written)} leads out of the role's directory by a link, to {printable(real)}"
         return NoModule("outside_role", message, "put the file into it, or write its absolute path")
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
@@ -128,10 +128,10 @@ def _is_in(path: str, root: str) -> bool:
 
 def _missing(place: str, written: str) -> NoModule:
     if os.path.islink(place):
-        message = f"{quote(written)} is a link to {quote(os.path.realpath(place))}, which cannot be found"
+        message = f"{quote(written)} is a link to {printable(os.path.realpath(place))}, which cannot be found"
         return NoModule("missing_module", message, "correct the link")
     folder, name = os.path.split(place)
-    message = f"there is no file {quote(written)}: {quote(place)} is looked for"
+    message = f"there is no file {quote(written)}: {printable(place)} is looked for"
     if written.startswith("~"):
         return NoModule("missing_module", message, "~ means nothing here: write the absolute path")
     try:

@@ -1,0 +1,236 @@
+"""Roles as directories: what is loaded of them, and what a change does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from subscribers.hooks.module_hook import ModuleHook
+from subscribers.sources.role_directories import LoadedRole, RolesWatch, directories_of, load_role
+from subscribers.sources.role_modules import Languages
+from tests.integration.waiting import until
+
+ROLE = """\
+name: Coder
+functions: [review, plain]
+auto_activate: [review, plan]
+hooks:
+  builtin: {auto_activate: true}
+  custom:
+    - {name: js, events: [event], module: hooks/a.js, config: {who: "{env:WHO}"}}
+    - {name: py, events: [event], module: hooks/b.py}
+    - {name: js, events: [chat.message], module: hooks/a.js}
+    - {name: gone, events: [event], module: hooks/gone.js}
+"""
+
+
+class Told:
+    """What a watch told."""
+
+    def __init__(self) -> None:
+        self.roles: list[tuple[LoadedRole, ...]] = []
+        self.errors: list[Exception] = []
+
+    def watch(self, *directories: Path) -> RolesWatch:
+        """A watch that tells here."""
+        named = [str(directory) for directory in directories]
+        return RolesWatch(named, self.roles.append, self.errors.append, environ={"WHO": "me"})
+
+
+@pytest.fixture
+def role(tmp_path: Path) -> Path:
+    """A role with modules and functions."""
+    found = tmp_path / "coder"
+    (found / "hooks").mkdir(parents=True)
+    (found / "functions").mkdir()
+    (found / "role.yaml").write_text(ROLE)
+    (found / "hooks" / "a.js").write_text("export default {}\n")
+    (found / "hooks" / "b.py").write_text("x = 1\n")
+    (found / "functions" / "review.md").write_text("---\nlocked: true\n---\nReview for {env:WHO}.\n")
+    return found
+
+
+def codes(role: LoadedRole) -> list[str]:
+    """The codes of what there is to say."""
+    return [diagnostic.code for diagnostic in role.diagnostics]
+
+
+def test_a_role_is_loaded_with_its_modules(role: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each hook has a module of an id of its own, or a remark; the others run."""
+    monkeypatch.setenv("WHO", "me")
+    loaded = load_role(str(role))
+    assert (loaded.id, loaded.name, loaded.directory, loaded.kept) == ("coder", "Coder", str(role), False)
+    first, second, third = loaded.modules
+    real = os.path.realpath(role)
+    digest = first.digest
+    assert first == ModuleHook(f"{role}#js", "js", f"{real}/hooks/a.js", digest, '{"who":"me"}', "Coder")
+    assert (second.id, second.path, second.config) == (f"{role}#py", f"{real}/hooks/b.py", None)
+    assert (third.id, third.digest) == (f"{role}#js#2", digest)
+    assert loaded.hooks[3].module is None
+    (said,) = loaded.hooks[3].diagnostics
+    assert (said.code, said.line, said.column, said.field) == (
+        "missing_module",
+        10,
+        45,
+        "hooks.custom[3].module",
+    )
+    assert codes(loaded) == ["same_name", "missing_module", "only_a_name"]
+
+
+def test_functions_are_read_from_the_directory(role: Path) -> None:
+    """Those that are named, and those that are marked; a file beyond the directory is not read."""
+    (role / "functions" / "strict.md").write_text("---\nauto_activate: true\n---\nBe strict.\n")
+    (role / "functions" / "other.md").write_text("Other.\n")
+    (role / "functions" / "empty.md").write_text("")
+    (role / "functions" / "Bad Name.md").write_text("---\nauto_activate: true\n---\nx\n")
+    (role / "functions" / "plain.md").symlink_to("/etc/hostname")
+    loaded = load_role(str(role), environ={"WHO": "me"})
+    texts = {function.name: function.text for function in loaded.functions}
+    assert texts == {
+        "plan": None,
+        "execute": None,
+        "loop": None,
+        "review": "Review for me.",
+        "plain": None,
+        "strict": "Be strict.",
+    }
+    assert loaded.automatic == ("review", "plan", "strict")
+    assert loaded.locked == ("review",)
+    said = next(said for said in loaded.diagnostics if said.code == "outside_role")
+    assert said.path == str(role / "functions" / "plain.md")
+
+
+def test_a_disabled_function_is_not_activated_by_its_mark(role: Path) -> None:
+    """Also without any folder of functions there is no fault."""
+    (role / "functions" / "strict.md").write_text("---\nauto_activate: true\n---\nBe strict.\n")
+    (role / "role.yaml").write_text(
+        "name: a\nprompt: x\ndisable_functions: [strict]\nhooks: {builtin: {auto_activate: true}}\n"
+    )
+    assert load_role(str(role)).automatic == ()
+    (role / "functions" / "strict.md").unlink()
+    (role / "functions" / "review.md").unlink()
+    (role / "functions").rmdir()
+    assert load_role(str(role)).diagnostics == ()
+
+
+def test_a_function_that_cannot_be_read_is_told(role: Path) -> None:
+    """A file that is too large, or that goes meanwhile, leaves the role."""
+    (role / "functions" / "review.md").write_text("x" * 65_537)
+    assert "file_too_large" in codes(load_role(str(role), environ={}))
+
+
+def test_prxbus_keeps_its_secrets(role: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No placeholder gets them."""
+    monkeypatch.setenv("PRXBUS_API_TOKEN", "secret")
+    (role / "role.yaml").write_text(ROLE.replace("{env:WHO}", "{env:PRXBUS_API_TOKEN}"))
+    loaded = load_role(str(role))
+    assert loaded.modules[0].config == '{"who":"{env:PRXBUS_API_TOKEN}"}'
+
+
+def test_a_language_that_cannot_be_run_leaves_the_others(role: Path) -> None:
+    """Its hooks are warned of, not refused."""
+    loaded = load_role(str(role), Languages(javascript="needs Node 20 or newer"), {})
+    assert [module.name for module in loaded.modules] == ["py"]
+    (said,) = loaded.hooks[0].diagnostics
+    assert (said.severity, said.code, said.message) == ("warning", "no_runtime", "needs Node 20 or newer")
+
+
+def test_a_directory_without_a_role_says_why(tmp_path: Path) -> None:
+    """No directory, no file, a misspelled one, or one that cannot be read."""
+    for place, code, hint in (
+        ("none", "no_directory", "correct the path"),
+        ("empty", "no_role", "name a directory"),
+        ("other", "no_role", 'rename "role.yml"'),
+        ("folder", "not_a_file", "regular file"),
+    ):
+        if place != "none":
+            (tmp_path / place).mkdir()
+        if place == "other":
+            (tmp_path / place / "role.yml").write_text("name: x\n")
+        if place == "folder":
+            (tmp_path / place / "role.yaml").mkdir()
+        loaded = load_role(str(tmp_path / place))
+        (said,) = loaded.diagnostics
+        assert (said.severity, said.code, loaded.role.refused) == ("error", code, True)
+        assert hint in (said.hint or "")
+        assert (loaded.hooks, loaded.functions, loaded.name) == ((), (), place)
+
+
+def test_a_role_may_be_named_by_its_file_and_counts_once(role: Path, tmp_path: Path) -> None:
+    """The file, the directory, and a link to it are one role."""
+    (tmp_path / "alias").symlink_to(role)
+    named = [str(role / "role.yaml"), str(role), str(tmp_path / "alias"), str(tmp_path / "two")]
+    assert directories_of(named) == (str(role), str(tmp_path / "two"))
+    assert load_role(named[0]) == load_role(named[1])
+
+
+def test_a_change_of_anything_is_in_force_after_a_scan(role: Path) -> None:
+    """role.yaml, a module, a module that comes, a function; a scan without a change tells nothing."""
+    told = Told()
+    watch = told.watch(role)
+    (first,) = watch.roles
+    watch.rescan()
+    assert told.roles == []
+    (role / "hooks" / "a.js").write_text("export default { onLoad() {} }\n")
+    watch.rescan()
+    (changed,) = watch.roles
+    assert [a == b for a, b in zip(first.modules, changed.modules, strict=True)] == [False, True, False]
+    assert changed.role is first.role
+    (role / "hooks" / "gone.js").write_text("export default {}\n")
+    (role / "functions" / "plan.md").write_text("Plan first.\n")
+    watch.rescan()
+    assert [len(told.roles), len(watch.roles[0].modules)] == [2, 4]
+    assert watch.roles[0].functions[0].text == "Plan first."
+    (role / "role.yaml").write_text(ROLE.replace("  custom:\n", "  custom:\n    - {name: new}\n"))
+    watch.rescan()
+    assert watch.roles[0].modules == told.roles[1][0].modules
+
+
+def test_a_file_that_breaks_keeps_what_it_said(role: Path) -> None:
+    """The last good hooks stay in force with modules as they are now, until it is good, gone or foreign."""
+    told = Told()
+    watch = told.watch(role)
+    (role / "role.yaml").write_text("hooks: [")
+    watch.rescan()
+    (kept,) = watch.roles
+    assert (kept.kept, len(kept.modules), codes(kept)) == (True, 3, ["not_yaml", "kept"])
+    (role / "hooks" / "a.js").unlink()
+    watch.rescan()
+    assert [module.name for module in watch.roles[0].modules] == ["py"]
+    (role / "role.yaml").write_text("apiVersion: v1\nkind: Role\n")
+    watch.rescan()
+    assert (watch.roles[0].modules, watch.roles[0].role.foreign) == ((), True)
+    (role / "role.yaml").write_text("hooks: [")
+    watch.rescan()
+    assert (watch.roles[0].modules, watch.roles[0].kept) == ((), False)
+    (role / "role.yaml").write_text(ROLE)
+    watch.rescan()
+    assert (len(watch.roles[0].modules), watch.roles[0].kept) == (1, False)
+    (role / "role.yaml").unlink()
+    watch.rescan()
+    assert (watch.roles[0].modules, codes(watch.roles[0])) == ((), ["no_role"])
+
+
+def test_changes_are_followed_once_they_rest(role: Path, tmp_path: Path) -> None:
+    """A module that changes, and a role whose directory comes later, are told without being asked for."""
+    told = Told()
+    watch = told.watch(role, tmp_path / "later")
+    watch.start()
+    try:
+        (role / "hooks" / "a.js").write_text("export default { onLoad() {} }\n")
+        (tmp_path / "later").mkdir()
+        (tmp_path / "later" / "role.yaml").write_text("name: Later\nprompt: x\n")
+        until(lambda: watch.roles[1].name == "Later", "the second role")
+        until(lambda: told.roles and told.roles[-1] == watch.roles, "the callback")
+    finally:
+        watch.stop()
+    assert told.errors == []
+
+
+def test_roles_beyond_the_limit_are_named(tmp_path: Path) -> None:
+    """Nobody loses a role without being able to say which."""
+    watch = Told().watch(*(tmp_path / f"r{n}" for n in range(66)))
+    assert len(watch.roles) == 64
+    assert watch.left_out == (str(tmp_path / "r64"), str(tmp_path / "r65"))
