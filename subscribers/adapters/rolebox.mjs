@@ -96,11 +96,11 @@ export class Rolebox {
     return this.#phases("system_transform", {}, "system", system, core);
   }
 
-  /** Anything else has happened, such as session.idle: onEvent. */
-  event(type, properties, core) {
+  /** Anything else has happened, such as session.idle: onEvent, of both phases. */
+  async event(type, properties) {
     const event = TYPES[type];
     const payload = event === undefined ? { type } : event === "session_start" ? this.#who() : {};
-    return this.#phases(event ?? type.replaceAll(/[.-]/g, "_"), payload, "properties", properties, core);
+    await this.#phases(event ?? type.replaceAll(/[.-]/g, "_"), payload, "properties", properties);
   }
 
   async #phases(event, payload, name, value, core) {

@@ -123,13 +123,13 @@ class _Calls:
     def _system_transform(self, system: list[str], core: Callable[[list[str]], Any] | None) -> _Steps:
         return _phases("system_transform", {}, "system", system, core)
 
-    def _event(self, type: str, properties: Mapping[str, Any], core: Callable[[Any], Any] | None) -> _Steps:
+    def _event(self, type: str, properties: Mapping[str, Any]) -> _Steps:
         event = TYPES.get(type)
         payload: dict[str, Any] = {} if event else {"type": type}
         if event == "session_start":
             payload |= self._who()
         name = event or type.replace(".", "_").replace("-", "_")
-        return _phases(name, payload, "properties", properties, core)
+        return _phases(name, payload, "properties", properties, None)
 
 
 def _phases(
@@ -219,12 +219,9 @@ class Rolebox(_Calls):
         found: list[str] = self._run(self._system_transform(system, core))
         return found
 
-    def event(
-        self, type: str, properties: Mapping[str, Any], core: Callable[[Any], Any] | None = None
-    ) -> Mapping[str, Any]:
-        """Anything else has happened, such as ``session.idle``: ``onEvent``."""
-        found: Mapping[str, Any] = self._run(self._event(type, properties, core))
-        return found
+    def event(self, type: str, properties: Mapping[str, Any]) -> None:
+        """Anything else has happened, such as ``session.idle``: ``onEvent``, of both phases."""
+        self._run(self._event(type, properties))
 
     def close(self) -> None:
         """Let go of the bus; the session goes on."""
@@ -319,12 +316,9 @@ class AsyncRolebox(_Calls):
         found: list[str] = await self._run(self._system_transform(system, core))
         return found
 
-    async def event(
-        self, type: str, properties: Mapping[str, Any], core: Callable[[Any], Any] | None = None
-    ) -> Mapping[str, Any]:
+    async def event(self, type: str, properties: Mapping[str, Any]) -> None:
         """As :meth:`Rolebox.event`."""
-        found: Mapping[str, Any] = await self._run(self._event(type, properties, core))
-        return found
+        await self._run(self._event(type, properties))
 
     async def _run(self, steps: _Steps) -> Any:
         sent: Any = None
