@@ -1,0 +1,549 @@
+// The process that holds the JavaScript hooks: speaks with its parent, gives hooks to threads, sees to it that
+// no hook holds up another one.
+//
+//     node [flags] node_host.mjs --workers 4 --memory-mb 256 --load-ms 5000 --channel 5
+//
+// Its main thread runs no code of a hook. Hooks are spread over a few threads (node_lane.mjs). When one of them
+// does not turn for BLOCK_MS and a hook's code runs in it, its other hooks are loaded into a fresh thread at
+// once; that hook keeps the old one until its time is over. If it comes back in time, it goes on in a thread
+// of its own; if not, the thread is ended and the hook quarantined. `onLoad` of a hook that moves runs again.
+//
+// Decides who is to blame for the loss of a thread. The protocol is described in module_channel.py.
+
+import { appendFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+
+import { Channel } from './node_channel.mjs';
+import { Lane } from './node_lane.mjs';
+import { Stderr } from './node_stderr.mjs';
+
+const LOOK_MS = 25; // between two looks while something is under way
+const IDLE_MS = 1_000; // and while nothing is
+const BLOCK_MS = 300;
+const BLOCK_LOADING_MS = 700;
+const UNKNOWN_MS = 15_000; // that a thread may stand still while no code of a hook runs in it
+const OVERLAP_MS = 100; // after which the next hook is loaded beside one that is not done
+const DISPOSE_MS = 2_000;
+const TIMEOUTS = 3; // in a row
+const SLOW_LANES = 8;
+const STUCK_LANES = 4; // that were ended and are not over
+const STUCK_MS = 2_000;
+const CALLS = 10_000;
+const WORN = 100; // instances that a thread may have held beyond those that it holds: Node frees no modules
+const GROWTH_MB = 64; // beyond the limit, of one turn of a thread
+
+const { values: options } = parseArgs({
+  options: {
+    workers: { type: 'string', default: '4' },
+    'memory-mb': { type: 'string', default: '256' },
+    'load-ms': { type: 'string', default: '5000' },
+    channel: { type: 'string' },
+  },
+});
+const workers = Number(options.workers);
+const limits = { memoryMb: Number(options['memory-mb']), loadMs: Number(options['load-ms']) };
+
+const hooks = new Map(); // by id
+const byIndex = new Map();
+const lanes = new Set();
+const slow = new Set(); // lanes of hooks that hold up others
+const calls = new Map(); // not answered, by number
+const toLoad = [];
+const loads = new Map(); // under way, by token
+const unloads = new Map(); // by token
+let spare = null;
+let lastIndex = 0;
+let lastToken = 0;
+let timer = null;
+let loading = null; // the load that the next one waits for
+let ending = false;
+let replaceSaid = false;
+
+const stderr = new Stderr();
+const channel = new Channel(Number(options.channel), receive, () => end(500));
+
+try {
+  appendFileSync('/proc/self/oom_score_adj', '300'); // rather this one than the bus
+} catch {
+  // not this system's way
+}
+process.on('SIGTERM', () => end(500));
+process.on('SIGINT', () => undefined);
+process.on('SIGHUP', () => undefined);
+channel.say({ is: 'ready', version: process.version });
+
+function receive(message, body) {
+  switch (message.do) {
+    case 'call':
+      return begin(message, body);
+    case 'load':
+      toLoad.push(...message.hooks);
+      for (let more = Math.min(toLoad.length + hooks.size, workers) - usable().length; more > 0; more--) newLane();
+      return loadNext();
+    case 'unload':
+      return message.hooks.forEach(unload);
+    case 'end':
+      return end(message.ms);
+  }
+}
+
+// ---- hooks: loaded, replaced, unloaded
+
+/** A hook as the host holds it. `told` is what is loaded, null before; `ready`: its instance takes calls. */
+function newHook(id) {
+  const hook = { id, index: ++lastIndex, told: null, token: 0, lane: null, ready: false, waiting: [], late: 0, strikes: 0 };
+  hooks.set(id, hook);
+  byIndex.set(hook.index, hook);
+  return hook;
+}
+
+function loadNext() {
+  if (loading || !toLoad.length || ending) return;
+  const told = toLoad.shift();
+  const hook = hooks.get(told.id) ?? newHook(told.id);
+  const lane = hook.lane && !hook.lane.retired && !hook.lane.dead ? hook.lane : emptiest();
+  loading = load(hook, told, lane, false);
+  const current = loading;
+  current.overlap = setTimeout(() => loadedOrSlow(current), OVERLAP_MS);
+  channel.say({ is: 'loading', hook: hook.id });
+}
+
+function loadedOrSlow(record) {
+  clearTimeout(record.overlap);
+  if (loading !== record) return;
+  loading = null;
+  loadNext();
+  if (!loading) keepSpare();
+}
+
+function load(hook, told, lane, again) {
+  const record = { token: ++lastToken, hook, told, lane, again, overlap: undefined };
+  loads.set(record.token, record);
+  lane.loads.set(record.token, record);
+  lane.hooks.add(hook);
+  lane.instances++;
+  lane.tell({ do: 'load', token: record.token, index: hook.index, told });
+  look();
+  return record;
+}
+
+function settled(record) {
+  loads.delete(record.token);
+  record.lane.loads.delete(record.token);
+  loadedOrSlow(record);
+}
+
+function wasLoaded(record, { handlers, problem, detail }) {
+  const { hook, lane } = record;
+  settled(record);
+  if (hook.gone) return dispose(record.token, lane, null);
+  const old = { token: hook.token, lane: hook.lane };
+  Object.assign(hook, { told: record.told, token: record.token, lane, ready: true });
+  if (!record.again) {
+    Object.assign(hook, { late: 0, strikes: 0 });
+    channel.say({ is: 'loaded', hook: hook.id, handlers, problem: problem ?? null, detail: detail ?? null });
+    if (old.token && !old.lane.dead) dispose(old.token, old.lane, null);
+    if (old.lane && old.lane !== lane) old.lane.hooks.delete(hook);
+  }
+  for (const call of hook.waiting.splice(0)) if (!call.answered) give(call);
+  if (lane.instances - lane.hooks.size > WORN && !loads.size && !lane.retired) renew(lane);
+}
+
+function wasRefused(record, { error, detail }) {
+  const { hook, lane } = record;
+  settled(record);
+  if (hook.gone) return;
+  if (record.again) return quarantine(hook, `it could not be loaded again: ${error}`);
+  channel.say({ is: 'refused', hook: hook.id, error, detail: detail ?? null });
+  if (hook.told === null) forget(hook, `its module could not be loaded: ${error}`);
+  else if (hook.lane !== lane) lane.hooks.delete(hook);
+}
+
+function unload(id) {
+  const at = toLoad.findIndex((told) => told.id === id);
+  if (at >= 0) toLoad.splice(at, 1);
+  const hook = hooks.get(id);
+  if (!hook) return channel.say({ is: 'unloaded', hook: id, problem: null, detail: null });
+  const { token, lane } = hook;
+  const isThere = token && lane && !lane.dead && hook.ready;
+  forget(hook, 'it was unloaded', isThere);
+  if (isThere) dispose(token, lane, id);
+  else channel.say({ is: 'unloaded', hook: id, problem: null, detail: null });
+}
+
+/** Have an instance disposed; `id` is told to the parent afterwards, if it asked for that. */
+function dispose(token, lane, id) {
+  const late = setTimeout(() => wasUnloaded(token, { problem: 'onDispose did not end in time' }), DISPOSE_MS + 250);
+  unloads.set(token, { id, lane, late });
+  lane.tell({ do: 'unload', token, ms: DISPOSE_MS });
+}
+
+function wasUnloaded(token, { hook, problem, detail }) {
+  const record = unloads.get(token);
+  unloads.delete(token);
+  clearTimeout(record?.late);
+  if (record?.id) channel.say({ is: 'unloaded', hook: record.id, problem: problem ?? null, detail: detail ?? null });
+  else if (problem && hook) channel.say({ is: 'log', hook, level: 'warn', message: problem, fields: { detail } });
+}
+
+/** Forget a hook; its calls that have begun may end if `mayEnd`, the others are answered. */
+function forget(hook, reason, mayEnd = false) {
+  hook.gone = true;
+  hook.ready = false;
+  if (hooks.get(hook.id) === hook) hooks.delete(hook.id);
+  byIndex.delete(hook.index);
+  hook.lane?.hooks.delete(hook);
+  for (const record of loads.values()) if (record.hook === hook) record.lane.hooks.delete(hook);
+  for (const call of calls.values()) {
+    if (call.hook !== hook) continue;
+    if (!call.lane) answer(call, { is: 'done', status: 'absent', error: reason });
+    else if (!mayEnd) answer(call, { is: 'lost', started: call.lane.hasBegun(call), reason });
+  }
+}
+
+/** Let a hook run no more, without disposing it. Its calls are lost. */
+function quarantine(hook, reason) {
+  if (hook.gone) return;
+  channel.say({ is: 'quarantined', hook: hook.id, reason });
+  const { token, lane } = hook;
+  forget(hook, reason);
+  if (lane && !lane.dead) lane.tell({ do: 'drop', token });
+  for (const record of [...loads.values()]) {
+    if (record.hook !== hook) continue;
+    if (!record.lane.dead) record.lane.tell({ do: 'drop', token: record.token });
+    settled(record);
+  }
+}
+
+// ---- calls
+
+function begin(message, body) {
+  const hook = hooks.get(message.hook);
+  const { n } = message;
+  if (!hook || calls.size >= CALLS) {
+    const error = hook ? `${CALLS} calls are under way already` : 'it is not loaded';
+    return channel.say({ is: 'done', n, status: hook ? 'failed' : 'absent', error });
+  }
+  const now = performance.now();
+  const call = { n, hook, handler: message.handler, ms: message.timeout_ms, until: now + message.timeout_ms, body, lane: null, place: 0, answered: false };
+  calls.set(n, call);
+  if (hook.ready) give(call);
+  else hook.waiting.push(call);
+  if (!timer || timer.idle) look();
+}
+
+function give(call) {
+  call.token = call.hook.token;
+  call.hook.lane.give(call);
+}
+
+function answer(call, message) {
+  if (call.answered) return;
+  call.answered = true;
+  calls.delete(call.n);
+  channel.say({ ...message, n: call.n });
+}
+
+function wasDone(lane, text) {
+  const n = Number.parseInt(text.slice('{"is":"done","n":'.length), 10);
+  const call = lane.calls.get(n);
+  if (!call) return;
+  lane.calls.delete(n);
+  if (!call.answered) {
+    call.answered = true;
+    calls.delete(n);
+    call.hook.late = 0;
+    channel.send(text);
+  } else if (!call.hook.gone) {
+    const session = JSON.parse(call.body.toString()).session ?? null;
+    for (const inject of JSON.parse(text).inject ?? []) channel.say({ is: 'inject', hook: call.hook.id, session, text: inject });
+  }
+}
+
+/** A retired thread has not begun this one, or has no such hook any more. */
+function wasSkipped(lane, n) {
+  const call = lane.calls.get(n);
+  if (call) again(call);
+}
+
+/** Have a call that has not begun made where its hook is now. */
+function again(call) {
+  call.lane?.calls.delete(call.n);
+  call.lane = null;
+  if (call.answered) return;
+  if (call.hook.gone) answer(call, { is: 'done', status: 'absent', error: 'it is not loaded' });
+  else if (call.hook.ready && !call.hook.lane.retired) give(call);
+  else call.hook.waiting.push(call);
+}
+
+function overdue(call) {
+  const begun = call.lane?.hasBegun(call) ?? false;
+  const time = `${call.ms / 1_000} s`;
+  answer(call, { is: 'done', status: 'timeout', error: begun ? `it was not done within ${time}` : `it could not begin within ${time}` });
+  const { hook, lane } = call;
+  if (!begun) return;
+  if (!lane.turns && lane.holder === hook.index) {
+    return lose(lane, hook, `it held up its thread in ${call.handler} for longer than its time of ${time}`);
+  }
+  lane.tell({ do: 'late', token: call.token, n: call.n });
+  if (++hook.late >= TIMEOUTS) quarantine(hook, `${TIMEOUTS} calls in a row did not end within their time`);
+}
+
+// ---- threads
+
+function newLane() {
+  const lane = new Lane(limits, { message: heard, exit: exited });
+  lanes.add(lane);
+  return lane;
+}
+
+function usable() {
+  return [...lanes].filter((lane) => !lane.retired && !lane.dead && !slow.has(lane) && lane !== spare);
+}
+
+function emptiest() {
+  const open = usable();
+  if (open.length < workers) return freshLane();
+  return open.reduce((one, other) => (other.hooks.size < one.hooks.size ? other : one));
+}
+
+/** One that has held nothing: the spare one, which has started already. */
+function freshLane() {
+  if (!spare) return newLane();
+  const lane = spare;
+  spare = null;
+  setTimeout(keepSpare, BLOCK_MS).unref();
+  return lane;
+}
+
+function keepSpare() {
+  if (!spare && !ending && hooks.size > 1) spare = newLane();
+}
+
+/** A thread for a hook that holds up others, which is not `except`. */
+function slowLane(except = null) {
+  const open = [...slow].filter((lane) => lane !== except && !lane.retired && !lane.dead);
+  if (open.length < SLOW_LANES) {
+    const lane = freshLane();
+    slow.add(lane);
+    return lane;
+  }
+  return open.reduce((one, other) => (other.hooks.size < one.hooks.size ? other : one));
+}
+
+function heard(lane, message) {
+  if (typeof message === 'string') {
+    if (message.startsWith('{"is":"done"')) wasDone(lane, message);
+    else channel.sendIfRead(message);
+  } else if (message.print !== undefined) stderr.print(message.name, message.print);
+  else if (message.online) lane.online = true;
+  else if (message.skipped !== undefined) wasSkipped(lane, message.skipped);
+  else if (message.loaded || message.refused) {
+    const record = loads.get(message.loaded ?? message.refused);
+    if (record) (message.loaded ? wasLoaded : wasRefused)(record, message);
+  } else if (message.unloaded) wasUnloaded(message.unloaded, message);
+  else if (message.ended) lane.end();
+  else if (message.memory !== undefined) fat(lane, message);
+  else if (message.guilty) {
+    const hook = byIndex.get(message.guilty);
+    if (hook) quarantine(hook, message.reason);
+  }
+}
+
+function exited(lane, code, error) {
+  const stuckBefore = lane.dead;
+  lanes.delete(lane);
+  slow.delete(lane);
+  if (spare === lane) spare = null;
+  if (stuckBefore) return;
+  const hook = byIndex.get(lane.running);
+  if (error?.code === 'ERR_WORKER_OUT_OF_MEMORY') return lose(lane, whoFilled(lane, hook), `it used more than ${limits.memoryMb} MB of memory`);
+  if (!lane.online) {
+    process.stderr.write(`node host: a thread cannot be started: ${error?.message ?? `exit code ${code}`}\n`);
+    process.exit(70);
+  }
+  lose(lane, hook ?? null, `it ended its thread (${error ? error.message : `exit code ${code}`})`);
+}
+
+/** Whose fault a full heap is: not that of the hook that runs, where it was half full before that was called. */
+function whoFilled(lane, hook) {
+  const before = [...lane.calls.values()].filter((call) => call.hook === hook).map((call) => call.heapBefore);
+  const full = before.length ? Math.min(...before) : lane.heapMb;
+  return hook && full < limits.memoryMb / 2 ? hook : null;
+}
+
+/** A thread is past help: end it, quarantine who is to blame, load its other hooks into a fresh one. */
+function lose(lane, guilty, reason) {
+  lane.retire();
+  lane.end();
+  setTimeout(stuck, STUCK_MS, lane).unref();
+  const suspects = guilty ? [guilty] : [...lane.hooks];
+  const isClear = suspects.length === 1;
+  if (isClear) blame(lane, suspects[0], reason);
+  const left = [...lane.hooks];
+  if (left.length) move(lane, left, isClear ? [sameKind(lane)] : [slowLane(), slowLane()], isClear ? null : reason);
+  else settleCalls(lane, isClear ? null : reason);
+  for (const [token, record] of unloads) if (record.lane === lane) wasUnloaded(token, { problem: 'its thread ended before onDispose was done' });
+}
+
+/** Refuse what did not load, quarantine what did. */
+function blame(lane, hook, reason) {
+  for (const record of [...lane.loads.values()]) {
+    if (record.hook === hook && !record.again) {
+      wasRefused(record, { error: reason });
+      return;
+    }
+  }
+  quarantine(hook, reason);
+}
+
+/** A thread in place of this one. */
+function sameKind(lane) {
+  return slow.has(lane) ? slowLane(lane) : freshLane();
+}
+
+/** Load hooks of a thread into others, turn by turn. `reason`: why it is dead, if nobody is known to be to blame. */
+function move(lane, moved, targets, reason) {
+  for (const [at, hook] of moved.entries()) {
+    const target = targets[at % targets.length];
+    lane.hooks.delete(hook);
+    const pending = [...lane.loads.values()].filter((record) => record.hook === hook);
+    for (const record of pending) {
+      lane.loads.delete(record.token);
+      loads.delete(record.token);
+      clearTimeout(record.overlap);
+    }
+    if (hook.lane === lane && hook.told) {
+      hook.ready = false;
+      hook.lane = target;
+      load(hook, hook.told, target, true);
+    }
+    for (const record of pending) {
+      if (record.again) continue;
+      const renewed = load(hook, record.told, target, false);
+      if (loading === record) loading = renewed;
+    }
+  }
+  settleCalls(lane, reason);
+  if (loading && !loads.has(loading.token)) loadedOrSlow(loading);
+}
+
+/** What a thread has not begun is made elsewhere; what it has is lost, if it is dead. */
+function settleCalls(lane, reason) {
+  for (const call of [...lane.calls.values()]) {
+    if (!lane.hasBegun(call)) again(call);
+    else if (lane.dead) {
+      lane.calls.delete(call.n);
+      if (reason === null) answer(call, { is: 'done', status: 'failed', error: 'its thread was ended because of another hook' });
+      else answer(call, { is: 'lost', started: true, reason });
+    }
+  }
+}
+
+/** A hook holds up its thread: the others get another one; it keeps this one until it comes back or is late. */
+function isolate(lane, guilty) {
+  lane.retire();
+  const others = [...lane.hooks].filter((hook) => hook !== guilty);
+  guilty.ready = false;
+  if (others.length) move(lane, others, [sameKind(lane)], null);
+  else settleCalls(lane, null);
+}
+
+/** It came back: on with it in a thread of its own, when what has begun here is over. */
+function release(lane) {
+  if ([...lane.calls.values()].some((call) => !call.answered)) return;
+  for (const hook of [...lane.hooks]) move(lane, [hook], [slowLane(lane)], null);
+  if (!lane.ending) {
+    lane.ending = true;
+    lane.tell({ do: 'end', ms: DISPOSE_MS });
+    setTimeout(() => lane.end(), DISPOSE_MS + 250).unref();
+  }
+}
+
+function renew(lane) {
+  lane.retire();
+  if (lane.hooks.size) move(lane, [...lane.hooks], [sameKind(lane)], null);
+}
+
+function stuck(lane) {
+  lane.isStuck = lanes.has(lane);
+  const count = [...lanes].filter((other) => other.isStuck).length;
+  if (count < STUCK_LANES || replaceSaid) return;
+  replaceSaid = true;
+  channel.say({ is: 'replace', reason: `${count} threads cannot be ended` });
+}
+
+/** A thread holds too much outside of its heap. */
+function fat(lane, { memory, guilty }) {
+  if (lane.dead) return;
+  const hook = byIndex.get(guilty);
+  lose(lane, hook ?? null, `it holds ${Math.round(memory / 1_048_576)} MB of buffers, more than ${limits.memoryMb} MB`);
+}
+
+// ---- looking
+
+function look() {
+  if (timer && !timer.idle) return;
+  if (timer) clearTimeout(timer);
+  timer = setTimeout(looked, LOOK_MS);
+  timer.idle = false;
+}
+
+function looked() {
+  const now = performance.now();
+  for (const call of [...calls.values()]) if (now >= call.until) overdue(call);
+  let busy = calls.size > 0 || loads.size > 0;
+  for (const lane of [...lanes]) {
+    if (lane.dead || !lane.online) continue;
+    lane.look(now);
+    if (lane.blocked) {
+      busy = true;
+      heldUp(lane, now);
+    } else if (lane.retired) {
+      busy = true;
+      release(lane);
+    } else lane.grown = 0;
+    if (!lane.dead && (timer.idle || lane.calls.size || lane.loads.size || lane.running)) lane.ask(now);
+  }
+  busy ||= [...lanes].some((lane) => !lane.dead && lane.online && !lane.turns);
+  timer = setTimeout(looked, busy ? LOOK_MS : IDLE_MS);
+  timer.idle = !busy;
+  if (!busy) timer.unref();
+}
+
+function heldUp(lane, now) {
+  const { index, since } = lane.blocked;
+  const hook = byIndex.get(index);
+  const rss = process.memoryUsage.rss() / 1_048_576;
+  lane.grown ||= rss;
+  if (index && rss - lane.grown > limits.memoryMb + GROWTH_MB && [...lanes].every((other) => other === lane || !other.blocked?.index)) {
+    return lose(lane, hook ?? null, `it used more than ${limits.memoryMb} MB of memory`);
+  }
+  const time = now - since;
+  if (!lane.retired && hook) {
+    const loadsIt = [...lane.loads.values()].some((record) => record.hook === hook);
+    const othersWait = [...lane.calls.values()].some((call) => call.hook !== hook) || [...lane.hooks].some((other) => other.waiting.length);
+    if (time >= (loadsIt && !othersWait ? BLOCK_LOADING_MS : BLOCK_MS)) isolate(lane, hook);
+  }
+  const calledNow = [...lane.calls.values()].some((call) => call.hook === hook && !call.answered && lane.hasBegun(call));
+  if (time >= (hook ? limits.loadMs : UNKNOWN_MS) && !calledNow) lose(lane, hook ?? null, `it held up its thread for ${(time / 1_000).toFixed(1)} s`);
+}
+
+// ---- the end
+
+function end(ms) {
+  if (ending) return;
+  ending = true;
+  const over = () => channel.finish(() => process.exit(0));
+  const until = setTimeout(over, ms);
+  setTimeout(() => process.exit(0), ms + 200).unref();
+  const waited = [...lanes].filter((lane) => !lane.dead && !lane.blocked && lane !== spare);
+  for (const lane of waited) if (!lane.ending) lane.tell({ do: 'end', ms: Math.max(50, ms - 100) });
+  const check = setInterval(() => {
+    if (waited.every((lane) => lane.dead)) {
+      clearInterval(check);
+      clearTimeout(until);
+      over();
+    }
+  }, 5);
+}

@@ -1,0 +1,240 @@
+// What the hooks of a thread find around them: console, process, timers; and whose code runs now.
+//
+// Decides whose doing something is (the hook in force is carried by AsyncLocalStorage through promises, timers
+// and callbacks, and its number is written into shared memory while its code runs, where it can be read when
+// the thread does not answer any more), what a hook may not do to the process, and how much it may print and
+// log. Refuses to know modules, handlers and calls.
+
+import { AsyncLocalStorage, createHook } from 'node:async_hooks';
+import { Console } from 'node:console';
+import { Writable } from 'node:stream';
+import v8 from 'node:v8';
+
+import { CELL } from './node_cells.mjs';
+import { inWords, traceOf } from './node_hook.mjs';
+
+const PER_SECOND = 50;
+const MESSAGE_CHARACTERS = 8_192;
+const FIELDS_CHARACTERS = 16_384;
+const LEVELS = ['debug', 'info', 'warn', 'error'];
+
+const { setTimeout: startTimer, setInterval: startInterval, setImmediate: startImmediate } = globalThis;
+const { clearTimeout: stopTimer, clearImmediate: stopImmediate } = globalThis;
+
+const running = new AsyncLocalStorage();
+let cells;
+let tell;
+let limit;
+let overLimit;
+let outside = 0;
+
+/** Put everything in place. `shared` are the cells; `send` sends the text of a frame, or an object to the host;
+ *  `tooMuch` is called soon when more than `mostBytes` are held outside of the heap. */
+export function surround(shared, mostBytes, send, tooMuch) {
+  cells = shared;
+  limit = mostBytes;
+  tell = send;
+  overLimit = tooMuch;
+  createHook({ before: () => mark(running.getStore()), after: () => mark(undefined) }).enable();
+  keepTimers();
+  guardProcess();
+  printForHooks();
+}
+
+/** Run `work` as `hook`: what it starts is the hook's as well. */
+export function enter(hook, work) {
+  mark(hook);
+  try {
+    return running.run(hook, work);
+  } finally {
+    mark(undefined);
+    if (account(hook) > limit) startImmediate(overLimit);
+  }
+}
+
+/** Stop the timers of a hook that is gone. */
+export function stopTimersOf(hook) {
+  for (const timer of hook.timers) {
+    stopTimer(timer);
+    stopImmediate(timer);
+  }
+  hook.timers.clear();
+}
+
+/** Note how much memory this thread holds, and whose it is as far as that is known. */
+export function account(hook) {
+  const { external_memory: external, used_heap_size: heap } = v8.getHeapStatistics();
+  if (hook) hook.external = Math.max(0, hook.external + external - outside);
+  outside = external;
+  cells[CELL.HEAP_KIB] = heap / 1_024;
+  return external;
+}
+
+/** The logger of a hook: at most so many records a second; then one that says how many were left out. */
+export function loggerOf(hookId) {
+  const rate = new Rate((left) => send('warn', `${left} more records of this hook were left out`, {}));
+  const send = (level, message, fields) =>
+    tell(`{"is":"log","hook":${JSON.stringify(hookId)},"level":"${level}","message":${JSON.stringify(message)},"fields":${written(fields)}}`, true);
+  const logger = {};
+  for (const level of LEVELS) {
+    logger[level] = (message, fields) => {
+      if (rate.allows()) send(level, inText(message).slice(0, MESSAGE_CHARACTERS), fields);
+    };
+  }
+  return logger;
+}
+
+class Rate {
+  #second = 0;
+  #count = 0;
+  #left = 0;
+  #report;
+  #waits = false;
+
+  constructor(report) {
+    this.#report = report;
+  }
+
+  allows() {
+    const second = Math.floor(performance.now() / 1_000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#count = 0;
+    }
+    if (++this.#count <= PER_SECOND) return true;
+    this.#left++;
+    if (!this.#waits) {
+      this.#waits = true;
+      startTimer(() => {
+        const left = this.#left;
+        this.#left = 0;
+        this.#waits = false;
+        this.#report(left);
+      }, 1_000).unref();
+    }
+    return false;
+  }
+}
+
+function mark(hook) {
+  cells[CELL.RUNNING] = hook === undefined ? 0 : hook.index;
+}
+
+// ---- timers end with their hook
+
+function keepTimers() {
+  globalThis.setTimeout = kept(startTimer, true);
+  globalThis.setImmediate = kept(startImmediate, true);
+  globalThis.setInterval = kept(startInterval, false);
+}
+
+function kept(start, once) {
+  const starting = (callback, ...rest) => {
+    const hook = running.getStore();
+    if (hook === undefined || typeof callback !== 'function') return start(callback, ...rest);
+    const timer = start(function (...given) {
+      if (once) hook.timers.delete(timer);
+      try {
+        return Reflect.apply(callback, this, given);
+      } finally {
+        if (account(hook) > limit) startImmediate(overLimit);
+      }
+    }, ...rest);
+    hook.timers.add(timer);
+    return timer;
+  };
+  return Object.assign(starting, start); // with what util.promisify looks for
+}
+
+// ---- the process is everybody's
+
+class Ended extends Error {}
+
+function guardProcess() {
+  const kill = process.kill.bind(process);
+  const exit = process.exit.bind(process);
+  process.exit = (code) => {
+    const hook = running.getStore();
+    if (!hook) exit(code); // Node itself, when all is lost here
+    tell({ guilty: hook.index, reason: `it called process.exit(${code ?? ''})` });
+    throw new Ended(`process.exit(${code ?? ''}) ends this hook, not the process`);
+  };
+  process.reallyExit = process.exit;
+  process.kill = (pid, signal) => {
+    if (Math.abs(pid) === process.pid || pid === 0) {
+      const hook = running.getStore();
+      if (hook && signal !== 0) tell({ guilty: hook.index, reason: `it sent ${signal ?? 'SIGTERM'} to the process that runs it` });
+      if (signal !== 0) throw new Ended('the process that runs this hook is shared: it cannot be sent a signal from here');
+    }
+    return kill(pid, signal);
+  };
+  process.on('uncaughtException', (thrown) => astray(thrown, 'an exception that nobody caught'));
+  process.on('unhandledRejection', (thrown) => astray(thrown, 'a promise was rejected and nobody looked'));
+  process.on('warning', (warning) => {
+    if (warning.name !== 'ExperimentalWarning') print(`${warning.name}: ${warning.message}`);
+  });
+}
+
+function astray(thrown, what) {
+  if (thrown instanceof Ended) return;
+  const hook = running.getStore();
+  const fields = { detail: traceOf(thrown) ?? undefined };
+  if (hook) hook.log.error(`${what}: ${inWords(thrown)}`, fields);
+  else print(`${what}: ${inWords(thrown)}\n${fields.detail ?? ''}`);
+}
+
+// ---- what is printed goes to standard error, under the hook's name
+
+function printForHooks() {
+  const rates = new WeakMap();
+  const nobody = { name: '-' };
+  const allowed = () => {
+    const hook = running.getStore() ?? nobody;
+    if (!rates.has(hook)) rates.set(hook, new Rate((left) => printed(hook, `${left} more lines of this hook were left out`)));
+    return rates.get(hook).allows();
+  };
+  const sink = new Writable({
+    decodeStrings: false,
+    write: (chunk, _encoding, done) => {
+      print(String(chunk));
+      done();
+    },
+  });
+  const ours = new Console({ stdout: sink, stderr: sink });
+  for (const name of ['log', 'info', 'debug', 'warn', 'error', 'trace', 'dir', 'dirxml', 'table', 'assert', 'timeEnd', 'timeLog', 'count']) {
+    const show = ours[name];
+    ours[name] = (...given) => void (allowed() && show(...given));
+  }
+  globalThis.console = ours;
+  const write = (chunk, encoding, done) => {
+    if (allowed()) print(String(chunk));
+    const then = typeof encoding === 'function' ? encoding : done;
+    if (typeof then === 'function') startImmediate(then);
+    return true;
+  };
+  process.stdout.write = write;
+  process.stderr.write = write;
+}
+
+function print(text) {
+  printed(running.getStore(), text);
+}
+
+function printed(hook, text) {
+  tell({ print: text.slice(0, MESSAGE_CHARACTERS), name: hook?.name ?? '-' });
+}
+
+function inText(value) {
+  return typeof value === 'string' ? value : value instanceof Error ? inWords(value) : String(value);
+}
+
+function written(fields) {
+  if (fields === undefined || fields === null) return '{}';
+  try {
+    const whole = typeof fields === 'object' && !Array.isArray(fields) && !(fields instanceof Error) ? fields : { value: fields };
+    const text = JSON.stringify(whole, (_key, value) => (value instanceof Error ? (value.stack ?? String(value)) : typeof value === 'bigint' ? String(value) : value));
+    return text.length <= FIELDS_CHARACTERS ? text : JSON.stringify({ cut: text.slice(0, FIELDS_CHARACTERS) });
+  } catch (error) {
+    return JSON.stringify({ unwritable: inWords(error) });
+  }
+}

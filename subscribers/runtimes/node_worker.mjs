@@ -1,0 +1,147 @@
+// A thread that holds hooks: loads them, calls their handlers, disposes them.
+//
+// Decides the order of a hook's life in its thread and how long each step may take while the thread turns.
+// Refuses to know what happens when it does not turn: that is for the main thread to see (node_lane.mjs).
+//
+// From the main thread: a text or bytes (a `call` frame), a number (answer it), or an object `{do, ...}`.
+// To it: a text (a frame for the parent), or an object.
+
+import v8 from 'node:v8';
+import vm from 'node:vm';
+import { parentPort, workerData } from 'node:worker_threads';
+
+import { CELL } from './node_cells.mjs';
+import { Hook, inWords, traceOf } from './node_hook.mjs';
+import { ModuleGraph, NotCode, placeOf } from './node_loader.mjs';
+import { account, enter, loggerOf, stopTimersOf, surround } from './node_surroundings.mjs';
+
+const { cells, loadMs, memoryBytes } = workerData;
+const { setTimeout: startTimer, setInterval: startInterval, clearTimeout: stopTimer } = globalThis;
+
+const LOOK_MS = 500;
+const COLLECT_MS = 100;
+
+const current = new Map(); // hooks, by id
+const loaded = new Map(); // hooks that are not disposed, by token
+let begun = 0;
+let collected = -COLLECT_MS;
+
+const send = (message) => parentPort.postMessage(message);
+surround(cells, memoryBytes, send, watchMemory);
+
+parentPort.on('message', (message) => {
+  if (typeof message === 'string') call(JSON.parse(message));
+  else if (typeof message === 'number') Atomics.store(cells, CELL.ANSWERED, message);
+  else if (message instanceof Uint8Array) call(JSON.parse(Buffer.from(message.buffer).toString()));
+  else control[message.do](message);
+});
+
+startInterval(watchMemory, LOOK_MS).unref();
+send({ online: true });
+
+function call(message) {
+  Atomics.store(cells, CELL.BEGUN, (begun = (begun + 1) | 0));
+  if (Atomics.load(cells, CELL.RETIRED)) {
+    send({ skipped: message.n });
+    return;
+  }
+  const hook = current.get(message.hook);
+  if (hook) enter(hook, () => hook.call(message, done));
+  else send({ skipped: message.n });
+}
+
+function done(n, text) {
+  send(text);
+}
+
+const control = {
+  load: ({ token, index, told }) => void load(token, index, told),
+  unload: ({ token, ms }) => void unload(token, ms).then((problem) => send({ unloaded: token, ...problem })),
+  drop: ({ token }) => forget(loaded.get(token), token),
+  late: ({ token, n }) => loaded.get(token)?.late(n),
+  end: ({ ms }) =>
+    void Promise.all([...loaded.keys()].map((token) => unload(token, ms).then((problem) => send({ unloaded: token, ...problem })))).then(
+      () => send({ ended: true }),
+    ),
+};
+
+async function load(token, index, told) {
+  const hook = new Hook(told, index, send, loggerOf(told.id));
+  loaded.set(token, hook);
+  let problem;
+  try {
+    const exported = await within(loadMs, enter(hook, () => new ModuleGraph().load(told.path)), 'its module was not done');
+    problem = enter(hook, () => hook.take(exported));
+  } catch (error) {
+    forget(hook, token);
+    send({ refused: token, ...(await refusal(error)) });
+    return;
+  }
+  let detail = null;
+  try {
+    await within(loadMs, enter(hook, () => hook.lifecycle('onLoad')), 'onLoad was not done');
+  } catch (error) {
+    problem = `onLoad threw: ${inWords(error)}`;
+    detail = traceOf(error);
+  }
+  if (!loaded.has(token)) return; // dropped meanwhile
+  current.set(told.id, hook);
+  send({ loaded: token, handlers: hook.handlers, problem, detail });
+}
+
+async function unload(token, ms) {
+  const hook = loaded.get(token);
+  if (!hook) return {};
+  const until = performance.now() + ms;
+  if (current.get(hook.id) === hook) current.delete(hook.id);
+  loaded.delete(token);
+  try {
+    while (hook.under.size > hook.overdue && performance.now() < until) await new Promise((turn) => startTimer(turn, 5));
+    await within(until - performance.now(), enter(hook, () => hook.lifecycle('onDispose')), 'onDispose was not done');
+    return { hook: hook.id };
+  } catch (error) {
+    return { hook: hook.id, problem: `onDispose threw: ${inWords(error)}`, detail: traceOf(error) };
+  } finally {
+    stopTimersOf(hook);
+  }
+}
+
+function forget(hook, token) {
+  if (!hook) return;
+  loaded.delete(token);
+  if (current.get(hook.id) === hook) current.delete(hook.id);
+  stopTimersOf(hook);
+}
+
+function within(ms, work, late) {
+  return new Promise((resolve, reject) => {
+    const timer = startTimer(() => reject(new Error(`${late} after ${Math.round(ms)} ms`)), Math.max(1, ms));
+    work.then(resolve, reject).finally(() => stopTimer(timer));
+  });
+}
+
+async function refusal(error) {
+  if (!(error instanceof NotCode)) {
+    const trace = traceOf(error);
+    const line = trace && /(\/[^\s:()]+:\d+):\d+/.exec(trace);
+    return { error: line ? `${inWords(error)} (${line[1]})` : inWords(error), detail: trace };
+  }
+  const place = await placeOf(error);
+  const words = `${error.cause.name}: ${error.cause.message}`;
+  return {
+    error: place.line === null ? `${words} (${error.path})` : `${words} (${error.path}:${place.line})`,
+    detail: `${place.shown}\n\n${words}`,
+  };
+}
+
+/** Say so when this thread holds too much outside of its heap, of which no limit of V8 knows. */
+function watchMemory() {
+  if (account(undefined) <= memoryBytes || performance.now() - collected < COLLECT_MS) return;
+  collected = performance.now();
+  v8.setFlagsFromString('--expose-gc'); // for contexts that are made from now on
+  vm.runInNewContext('gc')();
+  const external = account(undefined);
+  if (external <= memoryBytes) return;
+  const [most] = [...loaded.values()].sort((one, other) => other.external - one.external);
+  send({ memory: external, guilty: most && most.external > external / 2 ? most.index : 0 });
+}
