@@ -28,6 +28,7 @@ QUESTIONS = (
     "stopped_subscriber",
     "patterns",
     "publish_cost",
+    "burst",
     "startup",
     "memory",
     "restart",

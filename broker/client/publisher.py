@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgpack
 import zmq
-from orjson import dumps
+from orjson import JSONDecodeError, dumps, loads
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
@@ -41,7 +41,7 @@ from .asker import Asker
 from .asking import Asking
 from .closing import Closing
 from .context import Cause, current, inherited
-from .core.batching import GATHERED
+from .core.batching import GATHERED, GATHERED_BYTES, GATHERED_EVENTS, LARGE_BYTES, PAUSE_NS
 from .core.numbering import Numbering, Stream
 from .core.session import (
     BatchesTold,
@@ -114,7 +114,8 @@ class Publisher(Asking, Closing):
         self._pid = os.getpid()
         self._outlet = Outlet(addresses.ingress, on_full, block_seconds, self._check_usable)
         self._lock = self._outlet.lock
-        self._offer: Offer = self._outlet.gathering.offer
+        self._gathering = self._outlet.gathering
+        self._offer: Offer = self._gathering.offer
         self._descriptor = int(self._outlet.socket.fd)
         self._answered = threading.Event()  # set when the broker has welcomed or refused us
         self._refusal: Refused | None = None
@@ -184,6 +185,12 @@ class Publisher(Asking, Closing):
                 raise SchemaError(f"payload cannot be written as JSON: {error}") from None
             if b"null" in body:  # or what JSON has no word for: a NaN
                 refuse_lost_numbers(payload, body)
+        elif type(payload) is bytes:
+            try:
+                value = loads(payload)
+            except JSONDecodeError:
+                value = None
+            body = payload if type(value) is dict else encode_payload(payload, stream)  # which says what is wrong
         else:
             body = encode_payload(payload, stream)
         names = self._names.known.get(session_id)
@@ -192,10 +199,31 @@ class Publisher(Asking, Closing):
         size = len(body)
         if retain or size > SHORT or not self.ready:  # not ready: no bus yet, draining, closed or forked
             return self._publish_slowly(stream, level, names, body, retain)
+        gathering = self._gathering
         with self._lock:
+            now_ns = time_ns()
+            batch = gathering.batch
+            if (
+                batch is not None
+                and stream.channel is batch.channel
+                and level == batch.depth
+                and size < LARGE_BYTES
+                and (used := batch.used + size + names.cost) <= GATHERED_BYTES
+                and 0 < (count := batch.count) < GATHERED_EVENTS
+                and now_ns - gathering.last_ns <= PAUSE_NS
+                and batch.begun_ns <= now_ns <= batch.until_ns
+            ):  # what Gathering.offer says of most events of a burst: the call would cost as much as the rest
+                gathering.last_ns = now_ns
+                batch.used = used
+                batch.count = count + 1
+                stream.sequence = sequence = stream.sequence + 1
+                if sequence == 1:
+                    stream.first_time = now_ns
+                batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
+                return True
             if stream.retired:
                 stream = self._open(topic)
-            verdict = self._offer(stream, level, names, body, size, time_ns())
+            verdict = self._offer(stream, level, names, body, size, now_ns)
             if verdict == GATHERED:
                 return True
             return self._outlet.deliver(verdict, stream, level, names, body, size)
@@ -402,8 +430,9 @@ class Publisher(Asking, Closing):
         self.ready = whole and self._refusal is None and not self._outlet.held and not self._closed
 
     def _gather(self, allowed: bool) -> None:
-        self._outlet.gathering.allowed = allowed and not self._closed
+        self._gathering.allowed = allowed and not self._closed
         if not allowed:
+            self._gathering.seal()
             self._outlet.flush()
 
     def _check_usable(self) -> None:
@@ -420,6 +449,7 @@ class Publisher(Asking, Closing):
         self._check_usable()
         with self._lock:
             if self._numbering.full:
+                self._gathering.seal()
                 self._outlet.beacon(self._numbering.renew(new_publisher()), self._numbering)
                 self._streams = self._numbering.streams
                 self._session.publisher = self._numbering.publisher

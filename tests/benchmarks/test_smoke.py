@@ -23,6 +23,7 @@ QUESTIONS = (
     "stopped_subscriber",
     "patterns",
     "publish_cost",
+    "burst",
     pytest.param("startup", marks=pytest.mark.skipif(not COMMAND, reason="there is no command yet")),
     "memory",
     "restart",

@@ -85,6 +85,8 @@ class BatchReader:
             columns = tuple(zip(*rows, strict=True))
             if len(columns) != 6 or len(rows) > BATCH_EVENTS or len(frame) > FRAME_BYTES:
                 return None
+            if len(frame) > PAYLOAD_BYTES and max(map(len, columns[5])) > PAYLOAD_BYTES:
+                return None
             return self._events(lane, columns)
         except Exception:  # of many kinds, for malformed bytes and for values that are no names or numbers
             return None
@@ -94,26 +96,29 @@ class BatchReader:
         if (
             {*map(type, indices), *map(type, sequences), *map(type, times)} != {int}
             or {*map(type, contents)} != {bytes}
-            or not self._sessions.issuperset(sessions)
-            or not self._causes.issuperset(causes)
-            or min(indices) < 0
-            or min(sequences) < 1
-            or max(sequences) > MAX_SEQUENCE
+            or not self._sessions.issuperset({*sessions})
+            or not self._causes.issuperset({*causes})
             or min(times) < 0
             or max(times) > MAX_TIME
-            or max(map(len, contents)) > PAYLOAD_BYTES
         ):
             return None
+        topics: Iterable[str] = repeat(lane.topics[0])
         unwanted = 0
-        if not all(lane.wanted):
-            mask = [*map(lane.wanted.__getitem__, indices)]
-            columns = tuple(tuple(compress(column, mask)) for column in columns)
-            indices, sequences, times, sessions, causes, contents = columns
-            unwanted = len(mask) - len(indices)
+        if len(lane.topics) == 1:
+            if any(indices):
+                return None
+        else:
+            if min(indices) < 0 or min(sequences) < 1 or max(sequences) > MAX_SEQUENCE:
+                return None
+            if not all(lane.wanted):
+                mask = [*map(lane.wanted.__getitem__, indices)]
+                columns = tuple(tuple(compress(column, mask)) for column in columns)
+                indices, sequences, times, sessions, causes, contents = columns
+                unwanted = len(mask) - len(indices)
+            topics = map(lane.topics.__getitem__, indices)
         if not self._in_order(lane, indices, sequences):
             return None
         self.overdelivered += unwanted
-        topics = map(lane.topics.__getitem__, indices)
         fields = zip(
             topics,
             repeat(lane.depth),
@@ -124,7 +129,7 @@ class BatchReader:
             repeat(lane.source),
             causes,
             contents,
-            strict=False,  # three of them have no end
+            strict=False,  # some of them have no end
         )
         return [*map(_MAKE, repeat(Event), fields)]
 
@@ -140,9 +145,9 @@ class BatchReader:
         if len(last) == 1:
             (index,) = last
             first = last[index] + 1
-            if sequences != tuple(range(first, first + len(sequences))):
+            if sequences != tuple(range(first, first + len(sequences))) or sequences[-1] > MAX_SEQUENCE:
                 return False
-            last[index] += len(sequences)
+            last[index] = sequences[-1]
         else:
             for index, sequence in zip(indices, sequences, strict=True):
                 if sequence != last[index] + 1:

@@ -96,15 +96,17 @@ Row = tuple[int, int, int, str | None, str | None, bytes]
 class Batch:
     """One frame of events in the making: those of ``channel`` at ``depth``, begun at ``begun_ns``.
 
-    ``count`` is how many there are, ``used`` how many bytes they take at most.
+    ``count`` is how many there are, ``used`` how many bytes they take at most. From ``until_ns`` on it is
+    too old for an event of a burst.
     """
 
-    __slots__ = ("begun_ns", "channel", "count", "depth", "rows", "used")
+    __slots__ = ("begun_ns", "channel", "count", "depth", "rows", "until_ns", "used")
 
     def __init__(self, channel: Channel, depth: int, now_ns: int) -> None:
         self.channel = channel
         self.depth = depth
         self.begun_ns = now_ns
+        self.until_ns = now_ns + AGE_NS
         self.used = len(channel.opening(depth))
         self.count = 0
         self.rows: list[Row] = []
@@ -118,18 +120,18 @@ class Gathering:
     """The events that one publisher has gathered and not sent yet: those of ``batch``, if there is one.
 
     ``allowed`` says whether events may be gathered at all: only while every subscriber reads batches.
-    Times are ns since the epoch.
+    ``last_ns`` is when the last event was dealt with. Times are ns since the epoch.
 
     A signal handler may publish between any two calls that this code makes. What it does stays whole
     because a batch is taken before it is packed, and an event joins it without a call in between.
     """
 
-    __slots__ = ("_last_ns", "_run", "allowed", "batch")
+    __slots__ = ("_run", "allowed", "batch", "last_ns")
 
     def __init__(self) -> None:
         self.allowed = False
         self.batch: Batch | None = None
-        self._last_ns = 0
+        self.last_ns = 0
         self._run = 0
 
     def offer(self, stream: Stream, depth: int, names: Names, body: bytes, size: int, now_ns: int) -> int:
@@ -137,8 +139,8 @@ class Gathering:
 
         ``body`` are the ``size`` bytes of its payload.
         """
-        pause = now_ns - self._last_ns
-        self._last_ns = now_ns
+        pause = now_ns - self.last_ns
+        self.last_ns = now_ns
         if pause > PAUSE_NS:
             self._run = max(0, self._run - pause // PAUSE_NS)
         if self._run < ALONE_EVENTS:
@@ -158,7 +160,7 @@ class Gathering:
         if (
             used > GATHERED_BYTES
             or batch.count >= GATHERED_EVENTS
-            or not -AGE_NS <= now_ns - batch.begun_ns <= AGE_NS
+            or not batch.begun_ns - AGE_NS <= now_ns <= batch.until_ns
         ):
             return TURN
         self._run = DEEP
@@ -187,7 +189,7 @@ class Gathering:
             or not -AGE_NS <= now_ns - batch.begun_ns <= COPY_AGE_NS
         ):
             return TURN
-        self._last_ns = now_ns
+        self.last_ns = now_ns
         batch.used += size + names.cost
         batch.count = count = batch.count + 1
         stream.sequence = sequence = stream.sequence + 1
@@ -201,7 +203,13 @@ class Gathering:
         batch = Batch(stream.channel, depth, now_ns)
         if self.batch is None:
             self.batch = batch
-        self._last_ns = now_ns
+        self.last_ns = now_ns
+
+    def seal(self) -> None:
+        """Nothing joins what is gathered now; it leaves as it is."""
+        batch = self.batch
+        if batch is not None:
+            batch.until_ns = 0
 
     def take(self) -> Batch | None:
         """What is gathered, which is no longer: to be sent; None when there is nothing."""
@@ -211,9 +219,9 @@ class Gathering:
 
     def alone(self, now_ns: int) -> None:
         """An event has been sent by itself; the time that took is not a pause of the caller's."""
-        self._last_ns = now_ns
+        self.last_ns = now_ns
 
     def over(self, now_ns: int) -> bool:
         """Whether something is gathered and the burst has ended (or the clock was set back)."""
         batch = self.batch
-        return batch is not None and batch.count > 0 and not 0 <= now_ns - self._last_ns <= QUIET_NS
+        return batch is not None and batch.count > 0 and not 0 <= now_ns - self.last_ns <= QUIET_NS
