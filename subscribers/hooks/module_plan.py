@@ -283,6 +283,11 @@ class ModulePlan:
         """How every wanted hook stands."""
         return {key: entry.state for key, entry in self._entries.items() if entry.wanted is not None}
 
+    def state(self, hook_id: str) -> State | None:
+        """How one stands; None for one that is not wanted."""
+        entry = self._entries.get(hook_id)
+        return None if entry is None or entry.wanted is None else entry.state
+
     @property
     def is_settled(self) -> bool:
         """Whether nothing is still to be loaded."""

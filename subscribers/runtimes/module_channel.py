@@ -26,6 +26,8 @@ To the host, ``do``:
                 "agent":text|null,"timeout_ms":5000,"input":{...}}``
                 Call one handler, and say ``done`` or ``lost`` with this ``n``, once. ``n`` is never used
                 twice for one host. ``timeout_ms`` (a number above 0) counts from when the frame was read.
+``ping``        ``{"do":"ping"}``
+                Say ``pong`` at once, whatever handlers do.
 ``end``         ``{"do":"end","ms":2000}``
                 Dispose everything within so many milliseconds, and exit with 0. The end of the stream means
                 ``end`` with 500 ms. A host that is still there after its time is killed.
@@ -51,8 +53,8 @@ From the host, ``is``:
                 What came of a call; ``status`` may be left out for ``ok``. ``edit`` only when the handler
                 changed something: the object ``args`` after ``onToolBefore``, the list of texts ``system``
                 after ``onSystemTransform``. ``inject`` only when there is something: what ``inject`` was
-                given until now. ``error`` (one line) and ``detail`` (the trace) stand beside every other status.
-                ``timeout`` is said at the deadline, whether or not the handler ever ends.
+                given until now. ``error`` (one line) and ``detail`` (the trace) stand beside every other
+                status. ``timeout`` is said at the deadline, whether or not the handler ever ends.
 ``inject``      ``{"is":"inject","hook":id,"session":text|null,"text":text}``
                 What ``inject`` was given outside of a call, or after its ``done``.
 ``log``         ``{"is":"log","hook":id,"level":"debug"|"info"|"warn"|"error","message":text,
@@ -69,17 +71,24 @@ From the host, ``is``:
                 hook is not quarantined the parent notes a strike; at the second one it quarantines the hook
                 itself, and says ``unload``. The other hooks of a lost thread are loaded again by the host,
                 without a word: ``onLoad`` runs again, and calls wait for it.
+``pong``        ``{"is":"pong"}``
 ``replace``     ``{"is":"replace","reason":text}``
                 This process can no longer be trusted to serve well (a thread of it cannot be ended, its
                 memory is used up). The parent starts another, has it load everything, turns to it, and tells
-                this one to ``end``. Until then it serves as well as it can.
+                this one to ``end``. Until then it serves as well as it can; calls that it had better not
+                begin any more are ``lost`` with ``started`` false.
 
 **Inputs and edits.** The handler gets the context and ``input``. After it has ended, ``args`` (or ``system``)
 is what it returned (an object with a member ``args``; a list, or an object with a member ``system``), else
 what stands in the input now, whether edited in place or put there anew. It is an edit if its JSON differs
-from that of what was given, regardless of the order of members. ``args`` that is no object, ``system`` that is no
-list of texts, and what cannot be JSON are an error of this hook (``failed``), and no edit. Other handlers
-return nothing of interest.
+from that of what was given, regardless of the order of members. ``args`` that is no object, ``system`` that
+is no list of texts, and what cannot be JSON are an error of this hook (``failed``), and no edit. Other
+handlers return nothing of interest.
+
+**The board.** A host that runs user code in the process that holds the channel is also given ``--board M``:
+a descriptor of shared memory (``python_board.py``) on which it notes each handler that has begun: number,
+hook and deadline. One byte behind it (``module_process.py``) tells it to begin nothing any more. So the
+parent knows what had begun in a process that ended, or stands still with the interpreter's lock held.
 
 **Who is to blame when the whole host ends.** If exactly one call had begun, its hook is quarantined; if
 several had, each gets a strike. A hook that was ``loading`` counts like one whose handler had begun, and is
@@ -124,9 +133,9 @@ class ChannelBroken(Exception):
 def frame(message: Mapping[str, Any]) -> bytes:
     """A message as it travels. Raises TypeError for what is not JSON and :class:`FrameTooLong`."""
     try:
-        return _framed(orjson.dumps(message))
+        return framed(orjson.dumps(message))
     except orjson.JSONEncodeError:  # a lone surrogate, as the name of a file may have it
-        return _framed(json.dumps(message).encode())
+        return framed(json.dumps(message).encode())
 
 
 def hook_as_told(hook: ModuleHook) -> dict[str, Any]:
@@ -154,10 +163,11 @@ def call_frame(number: int, hook_id: str, call: ModuleCall) -> bytes:
             "timeout_ms": call.timeout_s * 1_000,
         }
     )
-    return _framed(b'%b,"input":%b}' % (head[:-1], call.input))
+    return framed(b'%b,"input":%b}' % (head[:-1], call.input))
 
 
-def _framed(body: bytes) -> bytes:
+def framed(body: bytes) -> bytes:
+    """A JSON object, as bytes, as it travels. Raises :class:`FrameTooLong`."""
     if len(body) > FRAME_BYTES:
         raise FrameTooLong(f"{len(body):,} bytes; at most {FRAME_BYTES:,} can be handed over")
     return len(body).to_bytes(_LENGTH, "big") + body

@@ -1,11 +1,12 @@
-"""One process that holds hook modules, as the one that started it holds it: started, heard, ended.
+"""One process that holds hook modules, as the one that started it holds it: started, told, looked at, ended.
 
 Decides how it is started, what it inherits, and that nothing of its process group outlives it. Refuses to
-know which hooks it is to load, and what follows from its end.
+know which hooks are wanted, what follows from what it says, and from its end.
 """
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import select
@@ -17,9 +18,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
+from ..hooks.module_plan import Change
 from ..hooks.withheld import without_secrets
-from .module_channel import ModuleChannel
+from .module_calls import Flight
+from .module_channel import ModuleChannel, frame, hook_as_told
 from .python_board import SIZE, Board
+
+PING_S: Final = 0.2
+STILL_S: Final = 0.3
+"""Seconds of silence, with a call that has not begun, after which a process is asked whether it still moves;
+and seconds after that at which it gets a successor."""
+
+READY_S: Final = 20.0
+"""Seconds that a process may take to be ready."""
+
+LOAD_S: Final = 20.0
+"""Seconds that one hook may take to load."""
+
+MARGIN_S: Final = 0.3
+"""Seconds beyond its time that a process is given to say something, or to end."""
 
 WAIT_S: Final = 5.0
 """Seconds that the kernel may take to end a process that was killed."""
@@ -31,17 +48,28 @@ PAGE: Final = mmap.ALLOCATIONGRANULARITY
 FLAG: Final = -(-SIZE // PAGE) * PAGE
 """Where, in the memory behind a board, the byte stands that tells a process to begin nothing any more."""
 
+_PING: Final = frame({"do": "ping"})
+
 
 class ModuleProcess:
     """One host. Construction starts it; raises OSError where the system has no room or no such program.
 
     ``board``: it notes its calls in memory that both share, for the time when it is past speaking; the
-    descriptor is given as ``--board N``.
+    descriptor is given as ``--board N``. The public attributes are for the one that holds it, and are what
+    that one has noticed; times are seconds of ``time.monotonic()``.
     """
 
     def __init__(
-        self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None, *, board: bool = False
+        self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None, now: float, *, board: bool = False
     ) -> None:
+        self.started = self.heard = now
+        self.pinged = self.kill_at = math.inf
+        self.is_ready = self.refuses = self.is_ending = False
+        self.version: str | None = None
+        self.flights: dict[int, Flight] = {}
+        self.overdue: list[str] = []  # hooks of calls that it did not answer in time
+        self.loads: tuple[str, float] | None = None  # which hook it loads, and since when
+        self.reader: threading.Thread | None = None
         self.why_killed: str | None = None
         self._reaping = threading.Lock()  # whoever kills and whoever reaps: a number may be reused behind it
         ours, theirs = socket.socketpair()
@@ -92,6 +120,57 @@ class ModuleProcess:
         if self._board is None:
             return {}
         return {int(call.handler): call.event_id for call in self._board.under_way()}
+
+    def suspects(self) -> list[str]:
+        """The hooks whose handlers had begun; without a board, those of which nothing was heard."""
+        if self._board is not None:
+            return [*self.begun().values()]
+        return [*self.overdue, *(flight.hook_id for flight in self.flights.values())]
+
+    def take_overdue(self, now: float) -> list[Flight]:
+        """The calls of which it should have said something; they are taken out, and it is past hope."""
+        overdue = [flight for flight in self.flights.values() if now >= flight.deadline + MARGIN_S]
+        for flight in overdue:
+            del self.flights[flight.number]
+            self.overdue.append(flight.hook_id)
+        return overdue
+
+    def past_hope(self, now: float) -> str | None:
+        """Why it is to be killed, if it is."""
+        if self.overdue:
+            return "a call was not answered in time"
+        if not self.is_ready and now >= self.started + READY_S:
+            return f"its process was not ready within {READY_S:g} s"
+        if self.loads is not None and now >= self.loads[1] + LOAD_S:
+            return f"loading took longer than {LOAD_S:g} s"
+        return "it did not end in time" if now >= self.kill_at else None
+
+    def stands_still(self, now: float) -> bool:
+        """Whether it says nothing, not even when asked, with calls that it has not begun."""
+        if self.heard > self.pinged:
+            self.pinged = math.inf
+        if self._board is None or now - self.heard < PING_S:
+            return False
+        waiting = [flight for flight in self.flights.values() if now - flight.sent >= PING_S]
+        if not waiting or self.begun().keys() >= {flight.number for flight in waiting}:
+            return False
+        if self.pinged == math.inf:
+            self.pinged = now
+            self.channel.send(_PING)
+        return now - self.pinged >= STILL_S
+
+    def tell(self, change: Change) -> None:
+        """Have it unload and load."""
+        if change.unload:
+            self.channel.send(frame({"do": "unload", "hooks": list(change.unload)}))
+        if change.load:
+            self.channel.send(frame({"do": "load", "hooks": [hook_as_told(hook) for hook in change.load]}))
+
+    def end(self, seconds: float, now: float) -> None:
+        """Have it dispose its hooks and end; after ``seconds`` and a margin it is to be killed."""
+        self.is_ending = True
+        self.kill_at = now + seconds + MARGIN_S
+        self.channel.send(frame({"do": "end", "ms": int(seconds * 1_000)}))
 
     def hold(self) -> None:
         """Have it begin nothing any more, also if it cannot hear that now."""
