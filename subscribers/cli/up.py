@@ -32,6 +32,7 @@ from .agents_program import agents_program
 from .codex_program import add_strict, codex_program, has_hooks, missing_package, of_family
 from .librefang_arguments import librefang_arguments, librefang_home, of_home
 from .python_program import named_path, of_handlers, python_program
+from .roles_program import add_role, named_roles, of_roles, role_directories, roles_program
 from .transform_program import of_transforms, transform_program
 from .wasm_program import missing_extra, wasm_program
 
@@ -64,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run also the hooks at BitFun's own places, as its app.json says",
     )
     add_strict(parser)
+    add_role(parser)
     parser.add_argument(
         "--http", type=whole(0), metavar="PORT", help="port of the HTTP API (default 16831; 0: any free one)"
     )
@@ -81,6 +83,7 @@ def run(options: argparse.Namespace) -> int:
         "bus.runtime_dir": options.runtime_dir,
         "log.level": options.log_level,
         "handlers.path": named_path(options.handlers),
+        "roles.dirs": named_roles(options.role),
         "librefang.home": options.librefang_home,
         "hooks.bitfun": options.bitfun,
         "hooks.strict": options.strict,
@@ -97,7 +100,8 @@ def run(options: argparse.Namespace) -> int:
     configure(settings.log.level)
     home = librefang_home(settings, os.environ)
     hook_files = configured.hook_files
-    is_idle = workspace is None and home is None and settings.handlers.path is None
+    is_named = settings.handlers.path is not None or bool(role_directories(settings))
+    is_idle = workspace is None and home is None and not is_named
     is_told = started is not None and started.warning is not None
     if is_idle and not has_hooks(settings, workspace, hook_files, os.environ):
         if not is_told:
@@ -241,6 +245,8 @@ def programs(
     found += [] if transform is None else [transform]
     if missing_package() is None:
         found.append(codex_program(settings, directory, workspace, hook_files, sandbox, os.environ))
+    roles = roles_program(settings, directory)
+    found += [] if roles is None else [roles]
     agents = agents_program(settings, directory)
     found += [] if agents is None else [agents]
     if settings.http.enabled:
@@ -278,6 +284,7 @@ def _ready_line(
     }
     transform = said.get("transform", {}).get("transforms")
     codex = said.get("codex", {})
+    roles = {name: value for name, value in said.get("roles", {}).items() if name.startswith("role")}
     http = {name: value for name, value in said.get("http", {}).items() if name.startswith("http")}
     if json:
         line = {
@@ -292,6 +299,7 @@ def _ready_line(
             **({} if not python else {"handlers": python["handlers"], "handlers_refused": python["refused"]}),
             **({} if transform is None else {"transforms": transform}),
             "codex": {"handlers": codex.get("handlers", 0)},
+            **roles,
             **sandbox,
             **http,
         }
@@ -308,6 +316,7 @@ def _ready_line(
     if transform is not None:
         of += of_transforms(transform)
     of += of_family(codex)
+    of += of_roles(roles)
     if sandbox:
         refusal = sandbox["refusal"]
         of += f", in {sandbox['sandbox']}" if refusal is None else f"; no hooks run: {refusal}"

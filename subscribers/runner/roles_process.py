@@ -1,0 +1,266 @@
+"""The hooks of roles as a client of the bus: what is in force, who is asked, and what is told.
+
+Decides when a change of the files is in force (once its modules are loaded; what cannot be used leaves what
+was there), and the order of an end: nothing more is taken, hooks under way get their time, each is disposed
+once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any, Final
+
+import orjson
+
+from broker.client import Decider, Publisher, Subscriber
+from broker.logs import get_logger
+from broker.protocol.errors import BusError, shown
+from broker.protocol.events import Event
+from broker.protocol.topics import LIFECYCLE
+
+from ..hooks.diagnostics import Diagnostic
+from ..hooks.module_plan import State
+from ..runtimes.node_program import NodeMissing, find_node
+from ..sources.role_directories import LoadedRole, RolesWatch
+from . import service
+from .report_queue import ReportQueue
+from .roles_dispatch import FUNCTIONS_TOPIC, RolesDispatcher
+from .roles_hosts import RolesHosts, languages
+from .roles_memory import Memory
+from .roles_reports import hook_log, log_missing, log_state
+from .roles_set import NOTHING, InForce, RoleSet, role_set
+from .roles_store import FILE_NAME, RolesStore
+from .service import BUS_SECONDS
+
+NAME: Final = "roles"
+PATTERNS: Final = (f"{LIFECYCLE}*", FUNCTIONS_TOPIC)
+
+LOAD_SECONDS: Final = 25.0
+"""How long modules may take to load before the process is ready, or a change in force, without them."""
+
+TURN_SECONDS: Final = 0.1
+"""Longest wait for the bus before other things are looked at."""
+
+HOLD_SECONDS: Final = 1.0
+"""How long the broker may take to cease asking."""
+
+DISPOSE_SECONDS: Final = 3.0
+"""How long the hooks may take to be disposed."""
+
+ERROR_CHARACTERS: Final = 300
+
+log = get_logger("subscribers.roles")
+
+
+class RolesProcess:
+    """Roles, their hosts, and the bus."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._stop = threading.Event()
+        self._rescan = threading.Event()
+        self._publisher = Publisher(
+            NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
+        )
+        self._reports = ReportQueue(self._publish, self._publisher.together)
+        self._node = find_node(options.node, os.environ)
+        self._known: dict[str, InForce] = {}
+        self._hosts = RolesHosts(
+            self._node,
+            workers=options.workers,
+            memory_mb=options.memory_mb,
+            log_level=options.log_level,
+            on_log=self._on_log,
+            on_inject=self._on_inject,
+            on_state=self._on_state,
+        )
+        path = os.path.join(self._publisher.runtime_dir, FILE_NAME)
+        self._memory = Memory(RolesStore(path))
+        self._dispatcher = RolesDispatcher(self._hosts, self._memory, self._reports.add, options.scope)
+        self._said: frozenset[Diagnostic] = frozenset()
+        self._applying = threading.Lock()
+        self._watch = RolesWatch(options.role, self._apply, self._failed, languages=languages(self._node))
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        self._apply(self._watch.roles)
+        observer = _Observer(self._dispatcher, self._options.runtime_dir)
+        decider = Decider(
+            PATTERNS,
+            name=NAME,
+            wait=BUS_SECONDS,
+            report=self._counters,
+            runtime_dir=self._options.runtime_dir,
+        )
+        self._watch.start()
+        self._say_ready()
+        while not self._stop.is_set():
+            for ask in decider.batch(timeout=TURN_SECONDS):
+                self._dispatcher.ask(ask)
+            self._dispatcher.tick(time.monotonic())
+            if self._rescan.is_set():
+                self._rescan.clear()
+                threading.Thread(target=self._watch.rescan, name="rescan", daemon=True).start()
+        self._drain(decider, observer)
+
+    def _drain(self, decider: Decider, observer: _Observer) -> None:
+        """Take nothing more, let hooks under way end within their time, dispose all, flush what is told."""
+        self._watch.stop()
+        observer.close()
+        decider.hold()
+        until = time.monotonic() + HOLD_SECONDS
+        while not decider.held and time.monotonic() < until:
+            for ask in decider.batch(timeout=0.05):
+                self._dispatcher.ask(ask)
+        until = time.monotonic() + self._options.drain_seconds
+        while self._dispatcher.lanes.running and time.monotonic() < until:
+            time.sleep(0.01)
+        if self._dispatcher.lanes.running:
+            log.warning("events were given up", sessions=self._dispatcher.lanes.running)
+        with self._applying:
+            self._hosts.close(DISPOSE_SECONDS)
+        self._dispatcher.tick(float("inf"))
+        decider.close()
+        self._memory.close()
+        self._reports.close()
+        self._publisher.close()
+
+    # -- what is in force ---------------------------------------------------------------------
+
+    def _apply(self, roles: tuple[LoadedRole, ...]) -> None:
+        """Have these roles in force, once their modules are loaded."""
+        with self._applying:
+            before, after = self._dispatcher.roles, role_set(roles, self._options.timeout)
+            self._say_new(roles)
+            for missing in sorted(set(after.missing) - set(before.missing)):
+                log_missing(missing)
+            self._known = {**before.hooks, **after.hooks}
+            self._hosts.load(after.modules)
+            if not self._hosts.settle(LOAD_SECONDS):
+                log.warning("modules take long to load; the others do without them")
+            self._dispatcher.roles = after
+            if after != before or before is NOTHING:
+                self._say_in_force(roles, after)
+
+    def _say_in_force(self, roles: tuple[LoadedRole, ...], after: RoleSet) -> None:
+        if isinstance(self._node, NodeMissing) and any(said.code == "no_runtime" for said in self._said):
+            log.warning("hooks in JavaScript do not run", reason=self._node.reason)
+        loaded, refused = self._counts(after)
+        log.info(
+            "roles are in force",
+            roles=[role.name for role in roles if not role.role.refused],
+            hooks=loaded,
+            refused=refused,
+        )
+
+    def _counts(self, roles: RoleSet) -> tuple[int, int]:
+        """Hooks that can be called, and those that cannot."""
+        states = self._hosts.states()
+        loaded = sum(
+            hook_id in states and (states[hook_id].name == "loaded" or states[hook_id].kept)
+            for hook_id in roles.hooks
+        )
+        return loaded, len(roles.hooks) - loaded + len(roles.missing)
+
+    def _say_new(self, roles: tuple[LoadedRole, ...]) -> None:
+        diagnostics = [said for role in roles for said in role.diagnostics]
+        for said in diagnostics:
+            if said not in self._said:
+                say = {"error": log.error, "warning": log.warning, "info": log.info}[said.severity]
+                say(said.render())
+        self._said = frozenset(diagnostics)
+
+    def _failed(self, error: Exception) -> None:
+        log.error("looking at the roles failed", error=shown(error, ERROR_CHARACTERS))
+
+    # -- what the hosts say -------------------------------------------------------------------
+
+    def _on_log(self, hook_id: str, level: str, message: str, fields: Mapping[str, Any], /) -> None:
+        hook = self._known.get(hook_id)
+        if hook is not None:
+            hook_log(hook, level, message, fields)
+
+    def _on_inject(self, hook_id: str, session_id: str | None, text: str, /) -> None:
+        self._dispatcher.injected(hook_id, session_id, text)
+
+    def _on_state(self, hook_id: str, state: State, /) -> None:
+        hook = self._known.get(hook_id)
+        if hook is not None:
+            log_state(hook, state)
+
+    # -- what is told -------------------------------------------------------------------------
+
+    def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
+        """A report is about an event, not caused by handling it: it keeps the event's depth."""
+        try:
+            self._publisher.publish(
+                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
+            )
+        except Exception as error:  # hooks matter more than their reports
+            log.error("a report could not be published", topic=topic, error=shown(error, ERROR_CHARACTERS))
+
+    def _counters(self) -> dict[str, Any]:
+        roles = self._dispatcher.roles
+        loaded, refused = self._counts(roles)
+        states = self._hosts.states().values()
+        return {
+            "hooks": loaded,
+            "roles": len(roles.named),
+            "refused": refused,
+            "quarantined": sum(state.name == "quarantined" for state in states),
+            **self._dispatcher.counters(),
+            "reports_dropped": self._reports.dropped,
+            **self._hosts.counters(),
+        }
+
+    def _say_ready(self) -> None:
+        roles = self._dispatcher.roles
+        loaded, refused = self._counts(roles)
+        line: dict[str, Any] = {
+            "ready": True,
+            "name": NAME,
+            "pid": os.getpid(),
+            "roles": len(roles.named),
+            "roles_refused": roles.refused,
+            "role_hooks": loaded,
+            "role_hooks_refused": refused,
+        }
+        print(orjson.dumps(line).decode(), flush=True)
+
+    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()
+
+
+class _Observer:
+    """A thread that hears of every lifecycle event, also of those that nobody asks about."""
+
+    def __init__(self, dispatcher: RolesDispatcher, runtime_dir: str | None) -> None:
+        self._dispatcher = dispatcher
+        self._stop = threading.Event()
+        self._events = Subscriber([f"{LIFECYCLE}*"], name=NAME, wait=BUS_SECONDS, runtime_dir=runtime_dir)
+        self._thread = threading.Thread(target=self._observe, name="observer", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Hear of nothing more."""
+        self._stop.set()
+        self._thread.join()
+        self._events.close()
+
+    def _observe(self) -> None:
+        while not self._stop.is_set():
+            try:
+                for event in self._events.batch(timeout=TURN_SECONDS):
+                    self._dispatcher.event(event)
+            except BusError as error:
+                log.error("an event could not be received", error=str(error))
+                self._stop.wait(service.TURN_SECONDS)
