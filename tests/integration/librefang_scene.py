@@ -47,8 +47,12 @@ class Served:
 
     def records(self, words: str) -> list[dict[str, Any]]:
         """The records of the log with this message so far."""
+        return [record for record in self.every() if record["event"] == words]
+
+    def every(self) -> list[dict[str, Any]]:
+        """The records of the log so far."""
         lines = [line for line in self.log.read_text().splitlines() if line.startswith("{")]
-        return [record for record in map(json.loads, lines) if record["event"] == words]
+        return list(map(json.loads, lines))
 
     def record(self, words: str, **facts: Any) -> dict[str, Any]:
         """The first record with this message and these facts, waiting for it."""
