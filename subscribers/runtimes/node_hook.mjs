@@ -141,7 +141,7 @@ export class Hook {
 export function inWords(thrown) {
   try {
     const text = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `threw ${inspect(thrown, { depth: 1 })}`;
-    return text.slice(0, ERROR_CHARACTERS);
+    return text.slice(0, ERROR_CHARACTERS).replace(/\s*\n\s*/g, ' ');
   } catch {
     return 'threw something that cannot be shown';
   }

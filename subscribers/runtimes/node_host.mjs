@@ -346,7 +346,7 @@ function heard(lane, message) {
   else if (message.memory !== undefined) fat(lane, message);
   else if (message.guilty) {
     const hook = byIndex.get(message.guilty);
-    if (hook) quarantine(hook, message.reason);
+    if (hook) blame(lane, hook, message.reason);
   }
 }
 
@@ -390,6 +390,7 @@ function lose(lane, guilty, reason) {
 function blame(lane, hook, reason) {
   for (const record of [...lane.loads.values()]) {
     if (record.hook === hook && !record.again) {
+      if (!lane.dead) lane.tell({ do: 'drop', token: record.token });
       wasRefused(record, { error: reason });
       return;
     }

@@ -28,7 +28,7 @@ const BY_PATH = /^(?:\.{0,2}\/|\.{1,2}$|file:)/;
 const ONLY_IN_ES = /import statement|'export'|import\.meta|await is only valid|reserved word/;
 const CHECK_MS = 5_000;
 
-/** A file whose text is no code. `source` is the JavaScript that was tried as an ES module, or null. */
+/** A file whose text is no code. `source` is the JavaScript of which V8 does not say where, or null. */
 export class NotCode extends Error {
   constructor(path, cause, source) {
     super(cause.message, { cause });
@@ -219,9 +219,13 @@ function checked(source) {
 
 function withoutTypes(source, path) {
   if (typeof nodeModule.stripTypeScriptTypes !== 'function') {
-    throw new Error(`TypeScript needs Node 22.13 or newer, and this is ${process.version}: ${path}`);
+    throw new Error(`TypeScript needs Node 22.13 or newer, and this is ${process.version}`);
   }
-  return nodeModule.stripTypeScriptTypes(source);
+  try {
+    return nodeModule.stripTypeScriptTypes(source);
+  } catch (error) {
+    throw new NotCode(path, error, null);
+  }
 }
 
 /** Whether the nearest package.json makes a module of every `.js`. */

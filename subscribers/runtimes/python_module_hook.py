@@ -8,16 +8,14 @@ call came.
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import inspect
 import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
@@ -25,9 +23,13 @@ from ..hooks.module_hook import Handler
 from .python_module_context import Context, HookLog, Injected
 from .python_module_edit import EditRefused, before, edit_of
 from .python_module_loader import SNAKE, FoundHandler, PythonModule, forget
-from .python_module_loop import HookLoop
 from .python_traceback import fault_of
 from .python_watch import Watch, Watched
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .python_module_loop import HookLoop
 
 STUCK_S: Final = 0.5
 """Seconds after its deadline at which a call that goes on is a case for :meth:`World.quarantine`."""
@@ -154,7 +156,7 @@ class LoadedHook:
         self.module = module
         self.log = log
         self.gone: str | None = None  # why it is not called any more
-        self._loop = HookLoop(f"hook {self.name}", self.noticed)
+        self._loop: HookLoop | None = None
         self._lock = threading.Lock()
         self._queue: deque[PythonCall] = deque()
         self._calls: set[PythonCall] = set()
@@ -211,7 +213,9 @@ class LoadedHook:
             self._raised(call, error)
             return
         self.world.watch.leave(watched)
-        if inspect.isawaitable(returned):  # a function that is asynchronous and does not look it
+        if returned is not None and inspect.isawaitable(
+            returned
+        ):  # a function that is asynchronous and does not look it
             call.watched = Watched(call.started, call.timeout_s, call.is_due)
             self.world.watch.enter(call.watched)
             self._soon(call, lambda: self._go_on(call, returned))
@@ -221,15 +225,24 @@ class LoadedHook:
     def soon(self, callback: Callable[[], object]) -> None:
         """Have something done on the hook's event loop, if it is there."""
         with suppress(RuntimeError):
-            self._loop.soon(callback)
+            self._event_loop().soon(callback)
 
     # -- on the hook's event loop -------------------------------------------------------------
 
     def _soon(self, call: PythonCall, callback: Callable[[], object]) -> None:
         try:
-            self._loop.soon(callback)
+            self._event_loop().soon(callback)
         except RuntimeError as error:  # it has just been disposed
             self._raised(call, error)
+
+    def _event_loop(self) -> HookLoop:
+        """The hook's own loop, from its first asynchronous handler on: importing asyncio takes its time."""
+        from .python_module_loop import HookLoop
+
+        with self._lock:
+            if self._loop is None:
+                self._loop = HookLoop(f"hook {self.name}", self.noticed)
+            return self._loop
 
     def _begin(self, call: PythonCall) -> None:
         if not call.open or not self._may_begin(call):
@@ -243,7 +256,7 @@ class LoadedHook:
             self._go_on(call, work)
 
     def _go_on(self, call: PythonCall, work: Awaitable[Any]) -> None:
-        call.task = self._loop.task(self._await(call, work))
+        call.task = self._event_loop().task(self._await(call, work))
 
     async def _await(self, call: PythonCall, work: Awaitable[Any]) -> None:
         try:
@@ -280,8 +293,6 @@ class LoadedHook:
             self._exhausted(call)
             return
         self._over(call)
-        if isinstance(error, asyncio.CancelledError) and not call.open:
-            return  # we have cancelled it
         call.tell(_failed("failed", fault.reason, fault.traceback or None))
 
     def _exhausted(self, call: PythonCall) -> None:
@@ -343,26 +354,12 @@ class LoadedHook:
         context = Context(self.name, self.config, self.log, injected)
         try:
             returned = found.call(context, {})
-            if inspect.isawaitable(returned):
-                self._wait(returned, seconds)
+            if returned is not None and inspect.isawaitable(returned):
+                self._event_loop().run(returned, seconds)
         except BaseException as error:
             fault = fault_of(error, self.module.folder)
             return fault.reason, fault.traceback or None
         return None
-
-    def _wait(self, work: Awaitable[Any], seconds: float) -> None:
-        ended: Future[None] = Future()
-
-        async def run() -> None:
-            try:
-                await asyncio.wait_for(work, seconds)
-            except BaseException as error:
-                ended.set_exception(error)
-            else:
-                ended.set_result(None)
-
-        self._loop.soon(lambda: self._loop.task(run()))
-        ended.result(seconds + 1.0)
 
     def inject_later(self, session_id: str | None, text: str) -> None:
         """Send a text that no call carries."""
@@ -384,7 +381,8 @@ class LoadedHook:
             self._is_disposed = True
             self._idle.wait_for(lambda: not self._calls, min(seconds, IDLE_S))
         problem = self.once("onDispose", seconds)
-        self._loop.close()
+        if self._loop is not None:
+            self._loop.close()
         self.log.flush()
         forget(self.module.package)
         return problem

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import mmap
 import os
-import platform
 import resource
 import signal
 import socket
@@ -84,7 +83,7 @@ class Host:
 
     def run(self) -> None:
         """Serve until told to end, or until nobody is there any more."""
-        self.send({"is": "ready", "version": platform.python_version()})
+        self.send({"is": "ready", "version": sys.version.partition(" ")[0]})
         self._lead()
         self._ended.wait()
         self._end((self._end_ms or 0.0) / 1_000)

@@ -32,7 +32,6 @@ from types import ModuleType
 from typing import Any, Final
 
 from ..hooks.module_hook import Handler
-from .python_loader import MAX_BYTES
 from .python_traceback import Fault, fault_of, sayable
 
 FIELDS: Final[dict[Handler, tuple[str, ...]]] = {
@@ -55,6 +54,9 @@ SNAKE: Final[dict[Handler, str]] = {
     "onEvent": "on_event",
     "onDispose": "on_dispose",
 }
+
+MODULE_BYTES: Final = 1_048_576
+"""Largest file of a module, in bytes."""
 
 PREFIX: Final = "prxbus_role_"
 _numbers: Final = count(1)
@@ -140,11 +142,11 @@ def _read(path: str) -> bytes:
         with open(descriptor, "rb") as stream:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise Unusable("this is not a regular file")
-            source = stream.read(MAX_BYTES + 1)
+            source = stream.read(MODULE_BYTES + 1)
     except OSError as error:
         raise Unusable(f"it cannot be read: {error.strerror}") from None
-    if len(source) > MAX_BYTES:
-        raise Unusable(f"it has more than {MAX_BYTES:,} bytes")
+    if len(source) > MODULE_BYTES:
+        raise Unusable(f"it has more than {MODULE_BYTES:,} bytes")
     return source
 
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, Final
 
 END_S: Final = 1.0
 """Seconds that tasks may take to end when they are cancelled at the end."""
+
+BLOCKED_S: Final = 1.0
+"""Seconds after which a loop that does not even cancel is not waited for."""
 
 OnError = Callable[[str, BaseException | None], None]
 """Told of what nobody else is: an exception in a task that nobody awaits, or in a callback."""
@@ -37,6 +41,24 @@ class HookLoop:
         """Begin a task; on the loop."""
         assert self._loop is not None
         return self._loop.create_task(work)
+
+    def run(self, work: Awaitable[Any], seconds: float) -> None:
+        """Wait for ``work``, which runs on the loop, and raise what it raises; TimeoutError if it lasts."""
+        ended: Future[None] = Future()
+
+        async def run() -> None:
+            try:
+                await asyncio.wait_for(work, seconds)
+            except BaseException as error:  # what is let out of a task may end the whole loop
+                ended.set_exception(error)
+            else:
+                ended.set_result(None)
+
+        self.soon(lambda: self.task(run()))
+        try:
+            ended.result(seconds + BLOCKED_S)
+        except TimeoutError:
+            raise TimeoutError(f"it did not end within {seconds:g} s") from None
 
     def close(self) -> None:
         """Cancel what runs, and end; waits a little, unless nothing was ever begun."""
