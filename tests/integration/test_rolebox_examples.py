@@ -1,0 +1,87 @@
+"""The example role and the example agents, as their first lines say that they are run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.command import DEADLINE_S, prxbus
+from tests.integration.rolebox_scene import NODE, Roles, node_version, roles_up
+from tests.integration.waiting import until
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TYPESCRIPT = (22, 13)
+"""The Node from which TypeScript runs as it is."""
+
+PROMPT = "You write TypeScript."
+RULES = "Rules of the house:\n- Write tests first.\n- Leave no debugging behind."
+REVIEW = "Before you end your turn, read each file that you have changed once more"
+
+
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[[str], str]) -> Iterator[Roles]:
+    """A bus with the example role."""
+    require_tool("node")
+    if node_version()[0] < NODE:
+        pytest.skip(f"modules in JavaScript need Node {NODE}")
+    with roles_up(tmp_path_factory.mktemp("example"), EXAMPLES / "roles" / "quality") as found:
+        yield found
+
+
+def run(roles: Roles, *command: str) -> str:
+    """What an agent prints, run to its end on that bus."""
+    environ = {**os.environ, "PRXBUS_RUNTIME_DIR": roles.bus}
+    done = subprocess.run(
+        command, env=environ, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def check_turn(roles: Roles, said: str) -> None:
+    """What hooks in three languages have made of the turn."""
+    strips = node_version() >= TYPESCRIPT
+    path = "app.ts" if strips else "/workspace/app.ts"
+    assert said.count("Rules of the house:") == said.count(PROMPT) == said.count("review (locked)") == 2
+    assert said.count(REVIEW) == 2
+    assert said.count(f"Warning: write left console.log( in {path}.") == 1
+    before, after = said.split("writes:")
+    assert "Warning" not in before
+    assert 'console.log("hello")\\n' in after
+    assert "without its hooks" not in said
+    ended = [r for r in roles.logged("hook:count-edits") if r["event"] == "1 edits until session.idle"]
+    assert ended
+    assert ended[-1]["agent"] == "example-agent"
+
+
+def test_the_agent_in_python_and_its_role(roles: Roles) -> None:
+    """One turn: the prompt has rules and function, the call its newline, the next prompt a warning."""
+    said = run(roles, sys.executable, str(EXAMPLES / "agents" / "rolebox_agent.py"))
+    until(lambda: bool(roles.logged("hook:count-edits")), "the hook to count")
+    check_turn(roles, said)
+
+
+def test_the_agent_in_node_and_its_role(roles: Roles, tmp_path: Path) -> None:
+    """The same over HTTP, with the file that ``prxbus adapter node`` prints; its own step is in between."""
+    (tmp_path / "rolebox.mjs").write_text(prxbus("adapter", "node").stdout)
+    agent = tmp_path / "rolebox_agent.mjs"
+    agent.write_bytes((EXAMPLES / "agents" / "rolebox_agent.mjs").read_bytes())
+    said = run(roles, "node", str(agent))
+    assert "encoding: 'utf-8'" in said
+    check_turn(roles, said)
+
+
+def test_what_this_node_cannot_run_is_said_and_the_others_run(roles: Roles) -> None:
+    """TypeScript needs a Node that strips types: with another one the hook is named with the reason."""
+    failed = [r for r in roles.logged("hook:custom-loader") if r["level"] == "warning"]
+    if node_version() >= TYPESCRIPT:
+        assert failed == []
+        return
+    (said,) = failed
+    assert (said["hook"], Path(said["modulePath"]).name) == ("stay-inside", "stay-inside.ts")
+    assert "22.13" in said["err"]
