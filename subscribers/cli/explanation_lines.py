@@ -39,7 +39,13 @@ MARGIN: Final = "  "
 LABEL: Final = max(map(len, STYLES)) + len(MARGIN)
 """Columns of a status with the space behind it."""
 
-ORIGINS: Final = {"default": "default", "file": "the file's", "own": "its own", None: "?"}
+ORIGINS: Final = {
+    "default": "default",
+    "file": "the file's",
+    "own": "its own",
+    "settings": "as configured",
+    None: "?",
+}
 
 Part: TypeAlias = tuple[str, Sequence[str]]
 """Printable text and its styles."""
@@ -84,6 +90,8 @@ class ExplanationLines:
             named = f"--workspace {self.shown_path(file.workspace)}, or after prxbus trust"
             if file.dialect == "librefang":
                 named = f"--librefang-home {self.shown_path(os.path.dirname(file.workspace))}"
+            elif file.dialect == "rolebox":
+                named = f"--role {self.shown_path(file.workspace)}"
             told = printable(f"not trusted: it runs only under prxbus up {named}")
             yield from self.paragraph(told, len(MARGIN), "yellow")
 

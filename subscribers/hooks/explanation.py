@@ -23,11 +23,12 @@ STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 BROKEN: Final[tuple[Status, ...]] = ("dead", "refused")
 """What makes a check fail."""
 
-Runtime: TypeAlias = Literal["shell", "wasm", "python", "transform", "http"]
+Runtime: TypeAlias = Literal["shell", "wasm", "python", "transform", "http", "node"]
 RUNTIMES: Final[tuple[Runtime, ...]] = get_args(Runtime)
 
-TimeoutFrom: TypeAlias = Literal["default", "file", "own"]
-"""Who said how long a handler may run: the dialect, the file for all its handlers, or the handler."""
+TimeoutFrom: TypeAlias = Literal["default", "file", "own", "settings"]
+"""Who said how long a handler may run: the dialect, the file for all its handlers, the handler, or the user's
+settings."""
 
 TIMEOUT_ORIGINS: Final[tuple[TimeoutFrom, ...]] = get_args(TimeoutFrom)
 

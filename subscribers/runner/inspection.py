@@ -19,13 +19,13 @@ from typing import Final
 from ..config import files
 from ..config.layers import Configured
 from ..config.schema import LibreFang
-from ..dialects import python_explanation
+from ..dialects import python_explanation, rolebox_rules
 from ..dialects.codex_profiles import PROFILES
 from ..hooks.diagnostics import Diagnostic, Severity, quote
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
 from ..runtimes.sandbox import Limits, SandboxUnavailable
 from ..runtimes.start_failure import explain, missing_interpreter
-from ..sources import trust_inspection
+from ..sources import role_inspection, trust_inspection
 from ..sources.codex_inspection import users_own
 from ..sources.codex_layers import is_remote
 from ..sources.handlers import entry_points, folder_of
@@ -33,6 +33,7 @@ from ..sources.inspect_files import user_configuration
 from ..sources.inspect_paths import Place, inspect
 from ..sources.inspect_world import World
 from ..sources.librefang_home import find_home
+from ..sources.role_modules import Languages
 from .codex_inspection import on_this_machine, remote
 from .codex_runs import patterns_of
 from .enclosure import NONE, open_sandbox
@@ -60,7 +61,16 @@ def world(environ: Mapping[str, str], *, strict: bool | None = None) -> World:
         configured=configured,
         has_wasmtime=importlib.util.find_spec(WASM_PACKAGE) is not None,
         load=lambda path, workspace: _loaded(path, workspace, environ, configured(workspace)),
+        languages=cache(lambda: _languages(configured(os.getcwd()).settings.roles.node, environ)),
     )
+
+
+def _languages(node: str | None, environ: Mapping[str, str]) -> Languages:
+    """In which modules of roles can be run here; asks Node for its version."""
+    from ..runtimes.node_program import find_node  # only roles need to know
+    from .roles_hosts import languages
+
+    return languages(find_node(node, environ))
 
 
 def _loaded(path: str, workspace: str, environ: Mapping[str, str], configured: Configured) -> Explained:
@@ -103,7 +113,7 @@ def places(paths: Sequence[str], here: World) -> list[Place]:
 
     Without any, in the current directory, which nobody named but the user may have trusted, in the user's
     LibreFang home, hook files of the Codex family and configuration, and where that says that there are
-    handlers in Python.
+    roles and handlers in Python.
     """
     if paths:
         return [Place(os.path.abspath(path), True) for path in paths]
@@ -115,6 +125,8 @@ def places(paths: Sequence[str], here: World) -> list[Place]:
     found += [Place(path, True, profile) for path, profile in users_own(here.environ, here)]
     own = user_configuration(here.environ)
     found += [Place(own, True)] if os.path.exists(own) else []
+    roles = role_inspection.configured_directories(settings.roles)
+    found += [Place(directory, True, rolebox_rules.NAME) for directory in roles]
     named = settings.handlers.path or ""
     return [*found, *(Place(os.path.abspath(path), True) for path in named.split(os.pathsep) if path)]
 
@@ -135,6 +147,8 @@ def explained(paths: Sequence[str], dialect: str | None, here: World) -> list[Ex
     looked = inspect(places(paths, here), dialect, here)
     found = [_on_this_machine(file, here, refusals) for file in looked]
     found = trust_inspection.said(found, paths or (os.curdir,), here.environ)
+    if any(file.dialect == rolebox_rules.NAME for file in found):
+        found = role_inspection.said(found, files.load(here.environ, {}, None).settings.roles)
     return found if paths or dialect not in (None, python_explanation.NAME) else [*found, *_installed(here)]
 
 

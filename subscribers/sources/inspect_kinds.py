@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from ..dialects import rolebox_rules as rolebox
 from ..dialects.codex_profiles import PROFILES
 from ..dialects.librefang_rules import FILE_NAME as LIBREFANG_FILE
 from ..dialects.prx_plugin_rules import FILE_NAME as PLUGIN_FILE
@@ -40,6 +41,7 @@ from .inspect_files import (
 from .inspect_finding import PYTHON_IMPORT, Finding, existing, hooks_of_home, plugins_of, python_units_of
 from .inspect_plugins import explain_plugin, plugin_place, read_plugin
 from .inspect_world import World
+from .role_inspection import explain_role, read_role_file
 
 CONFIGURATION_FILE: Final = ".prxbus/config.toml"
 
@@ -193,6 +195,16 @@ KINDS: Final = (
         hooks_folder_of,
         read_librefang,
         explain_librefang,
+    ),
+    Kind(
+        rolebox.NAME,
+        rolebox.FILE_NAME,
+        lambda path: os.path.basename(path) == rolebox.FILE_NAME,
+        lambda _ending, _text, _document: None,
+        lambda folder: existing(os.path.join(folder, rolebox.FILE_NAME)),
+        os.path.dirname,
+        read_role_file,
+        explain_role,
     ),
     Kind(
         CONFIGURATION,

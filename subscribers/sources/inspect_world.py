@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import Explained
+from .role_modules import Languages
 
 if TYPE_CHECKING:
     from ..config.layers import Configured
@@ -25,6 +26,7 @@ class World:
     ``configured``: the configuration in force for a workspace. ``has_wasmtime``: whether components can be
     called at all. ``load`` executes a file of Python, of which the path and the workspace are given, and
     tells what it registers. ``is_trial``: a file is tried, whether or not it is in force where it lies.
+    ``languages``: in which of them modules of roles can be run.
     """
 
     prxbus_folder: str
@@ -33,6 +35,7 @@ class World:
     has_wasmtime: bool
     load: Callable[[str, str], Explained]
     is_trial: bool = False
+    languages: Callable[[], Languages] = Languages
 
 
 def not_loaded(path: str, _workspace: str) -> Explained:

@@ -85,7 +85,7 @@ def load_role(
     environ = without_secrets(os.environ if environ is None else environ)
     path = os.path.join(directory, rules.FILE_NAME)
     role = _role(directory, path, discover.read(path, rules.MAX_FILE_BYTES), environ)
-    return _with_files(directory, role, languages, environ)
+    return with_files(directory, role, languages, environ)
 
 
 def directory_of(written: str) -> str:
@@ -132,8 +132,8 @@ def _other_spelling(directory: str) -> str | None:
     )
 
 
-def _with_files(directory: str, role: Role, languages: Languages, environ: Mapping[str, str]) -> LoadedRole:
-    """The role with what lies around its file."""
+def with_files(directory: str, role: Role, languages: Languages, environ: Mapping[str, str]) -> LoadedRole:
+    """The role of a directory, by its absolute path, with what lies around its file."""
     name = os.path.basename(directory)
     ids = _ids(directory, role.hooks)
     hooks = tuple(_hook(directory, role, hook, ids[hook.index], languages) for hook in role.hooks)
@@ -229,10 +229,10 @@ class RolesWatch:
     def _load(self, directory: str, before: LoadedRole | None) -> LoadedRole:
         role = self._role(directory)
         if before is None or before.role.refused or not _is_broken(role):
-            return _with_files(directory, role, self._languages, self._environ)
+            return with_files(directory, role, self._languages, self._environ)
         message = "the file cannot be used: what it said before stays in force"
         said = Diagnostic("warning", "kept", role.path, None, None, None, message, "correct it")
-        kept = _with_files(directory, before.role, self._languages, self._environ)
+        kept = with_files(directory, before.role, self._languages, self._environ)
         return replace(kept, diagnostics=(*role.diagnostics, said), kept=True)
 
     def _role(self, directory: str) -> Role:

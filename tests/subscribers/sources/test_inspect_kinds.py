@@ -19,6 +19,7 @@ NAMED = [
     ("/w/plugins/a/plugin.toml", "prx-plugin", "its name is plugin.toml"),
     ("/w/.prxbus/config.toml", "prxbus", "its name is .prxbus/config.toml"),
     ("/w/.prxbus/handlers/a.py", "python", "it lies in .prxbus/handlers"),
+    ("/r/coder/role.yaml", "rolebox", "its name is role.yaml"),
     ("/h/hooks/a/HOOK.yaml", "librefang", "its name is HOOK.yaml"),
     ("/h/hooks/a/Hook.yml", "librefang", "its name is nearly HOOK.yaml"),
 ]
@@ -72,6 +73,7 @@ def test_a_folder_is_searched_by_every_kind(tmp_path: Path) -> None:
         "plugin.toml",
         "plugins/a/plugin.toml",
         "plugins/b/plugin.toml",
+        "role.yaml",
         ".prxbus/config.toml",
         ".prxbus/handlers/a.py",
     ]
