@@ -189,7 +189,7 @@ class Roles(_Section):
         "whose events reach a role's hooks: those of sessions that play the role, or all of them",
     )
     timeout: float = _setting(5.0, "lower", "seconds that one handler may take", ge=0.1, le=300)
-    workers: int = _setting(2, "lower", "threads that run modules in JavaScript", ge=1, le=16)
+    workers: int = _setting(4, "lower", "threads that run modules in JavaScript", ge=1, le=16)
     memory_mb: int = _setting(
         256, "lower", "memory of each of these threads; a hook that needs more is lost", ge=16, le=65_536
     )

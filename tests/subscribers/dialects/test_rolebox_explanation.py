@@ -36,7 +36,8 @@ def test_each_event_of_a_hook_is_a_handler_with_all_its_facts() -> None:
     """Event, filter, module, order, time, place and runtime are those of the file."""
     text = (
         "name: Coder\nhooks:\n  custom:\n    - name: check\n      module: hooks/check.js\n"
-        "      priority: 10\n      phase: before\n      filter: {tools: [edit, write], eventTypes: [session.idle, own.kind]}\n"
+        "      priority: 10\n      phase: before\n"
+        "      filter: {tools: [edit, write], eventTypes: [session.idle, own.kind]}\n"
         "      events:\n        - tool.execute.before\n        - event\n        - chat.message\n"
     )
     found = explained(text)
