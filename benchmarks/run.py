@@ -40,6 +40,7 @@ QUESTIONS = (
     "transform",
     "codex",
     "shim",
+    "roles",
 )
 
 
