@@ -91,6 +91,11 @@ class _Entry:
     is_loading: bool = False
     strikes: list[float] = field(default_factory=list)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the process has still to answer what is wanted now."""
+        return bool(self.told) and self.told[-1] is not None
+
     def forget(self) -> None:
         """Nothing is in force any more."""
         self.in_force, self.handlers = None, ()
@@ -153,9 +158,9 @@ class ModulePlan:
     def switched(self) -> None:
         """The fresh process alone serves from now on: what it has not loaded is not in force."""
         for entry in self._entries.values():
-            if entry.told or entry.state.kept:
+            if entry.is_awaited or entry.state.kept:
                 entry.forget()
-            if entry.told:
+            if entry.is_awaited:
                 entry.state = _LOADING
 
     # -- what the process says ----------------------------------------------------------------
@@ -187,9 +192,8 @@ class ModulePlan:
         entry = self._answered(hook_id)
         if entry is None:
             return False
-        entry.told.popleft()
-        entry.is_loading = False
-        if entry.wanted is None or entry.told:
+        hook, entry.is_loading = entry.told.popleft(), False
+        if hook is None or entry.told:
             self._tidy()
             return False
         entry.state = State("refused", entry.handlers, error, detail, entry.in_force is not None)
@@ -204,7 +208,7 @@ class ModulePlan:
         entry.forget()
         if guilty != entry.wanted:  # what comes after it is another, and may do better
             return False
-        entry.told.clear()
+        entry.told = deque([None] * len(entry.told))
         entry.is_loading = False
         entry.state = State("quarantined", reason=reason)
         return True
@@ -290,13 +294,13 @@ class ModulePlan:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is still to be loaded."""
-        return not any(
-            entry.told or (entry.wanted is not None and entry.state.name == "loading")
-            for entry in self._entries.values()
-        )
+        """Whether nothing that is wanted is still to be loaded."""
+        return not any(entry.is_awaited or entry.state.name == "loading" for entry in self._wanted())
 
     # -- within -------------------------------------------------------------------------------
+
+    def _wanted(self) -> list[_Entry]:
+        return [entry for entry in self._entries.values() if entry.wanted is not None]
 
     def _answered(self, hook_id: str) -> _Entry | None:
         """The entry to which an answer belongs; None if nobody asked."""

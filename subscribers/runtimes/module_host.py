@@ -245,7 +245,8 @@ class ModuleHost:
 
     def _after_change(self, before: Mapping[str, State | None], after: Mapping[str, State | None]) -> Returns:
         """What follows from another state of hooks."""
-        self._listeners.changed(before, after)
+        if not self._closing:
+            self._listeners.changed(before, after)
         self._changed.notify_all()
         return self._place_waiting(time.monotonic())
 
