@@ -204,22 +204,48 @@ def test_texts_are_joined_as_the_page_s_own_code_joins_them(text: str) -> None:
     assert pending.look("s1", 0.0) == separator[1].replace("\\n", "\n").join(["one", "two"])
 
 
-def test_the_page_s_command_checks_a_role(text: str, tmp_path: Path, node: None) -> None:
-    """As it is written, but for the name of the program; it ends well for the page's own role, and not
-    when its module is missing.
+class Checked:
+    """The role of the complete example, recorded as it is, and the page's command about it.
+
+    The command is as it is written, but for the name of the program.
     """
-    words = page.command_line(text).split()
-    name = words[2]
-    files = {"role.yaml": page.example_file(text), "hooks/no-console-log.js": page.example_module(text)}
-    folder = role(tmp_path / name, files)
-    env = {"PRXBUS_ROLES_DIRS": str(folder), "XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
-    assert prxbus(*words[1:3], "--accept", env=env).returncode == 0
-    done = prxbus(*words[1:], env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (folder / "hooks" / "no-console-log.js").unlink()
-    done = prxbus(*words[1:], env=env)
-    assert done.returncode == 1
-    assert "no-console-log.js" in done.stdout
+
+    def __init__(self, text: str, folder: Path) -> None:
+        self.words = page.command_line(text).split()
+        files = {"role.yaml": page.example_file(text), "hooks/no-console-log.js": page.example_module(text)}
+        self.role = role(folder / self.words[2], files)
+        self.env = {
+            "PRXBUS_ROLES_DIRS": str(self.role),
+            "XDG_STATE_HOME": str(folder / "state"),
+            "HOME": str(folder),
+        }
+        self.module = self.role / "hooks" / "no-console-log.js"
+        assert prxbus("info", self.words[2], "--accept", env=self.env).returncode == 0
+
+    def check(self) -> tuple[int, str]:
+        """Exit code and text of the page's command."""
+        done = prxbus(*self.words[1:], env=self.env)
+        return done.returncode, done.stdout + done.stderr
+
+
+def test_the_page_s_command_checks_a_role(text: str, tmp_path: Path, node: None) -> None:
+    """It ends well for the page's own role; a module that is missing is named with the reason."""
+    checked = Checked(text, tmp_path)
+    code, said = checked.check()
+    assert code == 0, said
+    checked.module.unlink()
+    code, said = checked.check()
+    assert code == 1
+    assert "no-console-log.js" in said
+
+
+def test_the_page_s_command_notices_a_change(text: str, tmp_path: Path, node: None) -> None:
+    """A module that is not what was recorded fails the check of integrity, whatever it does."""
+    checked = Checked(text, tmp_path)
+    checked.module.write_bytes(checked.module.read_bytes() + b"// changed\n")
+    code, said = checked.check()
+    assert code == 1
+    assert "sha256" in said.lower()
 
 
 def test_the_log_of_the_page_is_written(text: str, tmp_path: Path, node: None) -> None:
