@@ -101,6 +101,7 @@ class _Call:
 class RolesDispatcher:
     """The hooks of roles. Thread-safe.
 
+    ``roles`` is what is in force, ``out`` the ids of its hooks that are quarantined, and not called.
     ``outcomes`` counts calls by status, with ``dropped`` for events that found no room and ``unreadable`` for
     those that are none; ``others`` what is no call: ``late`` asks, texts injected ``without_session``.
     """
@@ -109,6 +110,7 @@ class RolesDispatcher:
         self.outcomes: Counter[str] = Counter()
         self.others: Counter[str] = Counter()
         self.roles: RoleSet = NOTHING
+        self.out: frozenset[str] = frozenset()
         self.lanes: Lanes[Round] = Lanes()
         self._hosts = hosts
         self._memory = memory
@@ -218,7 +220,10 @@ class RolesDispatcher:
                 self._rounds.land(found, Result(error=LATE))
                 return True
             deadline = None  # it has happened all the same, and its hooks are to know
-        found.walk = Walk(self.roles.links(places), seen.happening, seen.phase, seen.subject, deadline)
+        links = self.roles.links(places)
+        if self.out:
+            links = tuple(link for link in links if link.id not in self.out)
+        found.walk = Walk(links, seen.happening, seen.phase, seen.subject, deadline)
         found.places = places
         return self._advance(found)
 

@@ -85,6 +85,7 @@ class RolesProcess:
         self._dispatcher = RolesDispatcher(self._hosts, self._memory, self._reports.add, options.scope)
         self._said: frozenset[Diagnostic] = frozenset()
         self._applying = threading.Lock()
+        self._standing = threading.Lock()
         self._watch = RolesWatch(options.role, self._apply, self._failed, languages=languages(self._node))
 
     def run(self) -> None:
@@ -194,6 +195,9 @@ class RolesProcess:
 
     def _on_state(self, hook_id: str, state: State, /) -> None:
         hook = self._known.get(hook_id)
+        with self._standing:
+            out = self._dispatcher.out - {hook_id}
+            self._dispatcher.out = out | {hook_id} if state.name == "quarantined" else out
         if hook is not None:
             log_state(hook, state)
 

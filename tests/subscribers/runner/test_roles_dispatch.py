@@ -287,6 +287,16 @@ def test_many_hooks_without_a_handler_are_passed_over(stage: Stage) -> None:
     assert stage.ask("tool_call_start", BASH).decision.updated_input == {"command": "ls 1"}
 
 
+def test_a_hook_that_is_out_of_force_is_not_called(stage: Stage) -> None:
+    """Nor is it reported with each event, until it is back."""
+    stage.hook("bad", "tool.execute.before", appends("bad"))
+    stage.hook("good", "tool.execute.before", appends("good"))
+    stage.dispatcher.out = frozenset({"/coder#bad"})
+    assert stage.ask("tool_call_start", BASH).decision.updated_input == {"command": "ls good"}
+    stage.dispatcher.out = frozenset()
+    assert stage.ask("tool_call_start", BASH).decision.updated_input == {"command": "ls bad good"}
+
+
 def test_an_event_that_no_hook_listens_to_costs_nothing(stage: Stage) -> None:
     """Nothing is remembered of it."""
     stage.hook("h", "tool.execute.before", lambda _: ok())

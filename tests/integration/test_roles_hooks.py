@@ -1,0 +1,171 @@
+"""Hooks of roles, in JavaScript and Python, over a real bus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from broker.client import Subscriber
+from broker.testing import running_broker
+from tests.integration.roles_scene import (
+    AFTER,
+    Agent,
+    Role,
+    Roles,
+    agent,
+    fresh,
+    hook,
+    roles,
+)
+from tests.integration.shell_scene import Monitor
+
+TRACE_JS = """
+let loaded = 0;
+export default {
+  onLoad: (ctx) => { loaded += 1; ctx.log.info(`loaded ${ctx.hookName} ${loaded}`); },
+  onToolBefore: (ctx, { tool, args }) => { args.trace.push(`${ctx.hookName}:${args.trace.length}`); },
+  onToolAfter: async (ctx, { output }) => { ctx.inject(`${ctx.hookName} saw ${output}`); },
+  onDispose: (ctx) => { ctx.log.info(`disposed ${ctx.hookName}`); },
+};
+"""
+TRACE_PY = """
+def on_tool_before(ctx, tool, args):
+    args["trace"].append(f"{ctx.hook_name}:{len(args['trace'])}")
+
+async def on_tool_after(ctx, tool, args, output):
+    ctx.inject(f"{ctx.hook_name} saw {output}")
+
+def on_dispose(ctx):
+    ctx.log.info(f"disposed {ctx.hook_name}")
+"""
+
+
+class Scene(NamedTuple):
+    """A bus, and a folder for roles."""
+
+    bus: str
+    folder: Path
+
+    def role(self, name: str) -> Role:
+        """A directory of a role."""
+        return Role(self.folder / name)
+
+    def log(self, name: str) -> Path:
+        """A file for the log of a process."""
+        return self.folder / f"{name}.log"
+
+
+@pytest.fixture(scope="module")
+def scene(require_tool: Callable[[str], str]) -> Iterator[Scene]:
+    """A bus without roles."""
+    require_tool("node")
+    with fresh() as folder, running_broker(Path(folder, "bus")) as bus:
+        yield Scene(bus, Path(folder))
+
+
+@pytest.fixture(scope="module")
+def quality(scene: Scene) -> Iterator[Roles]:
+    """A role with hooks in both languages, at work, beside another role."""
+    role = scene.role("quality")
+    role.write("trace.mjs", TRACE_JS)
+    role.write("trace.py", TRACE_PY)
+    role.hooks(
+        hook("py-late", "trace.py", "tool.execute.before"),
+        hook("js-late", "trace.mjs", "tool.execute.before", "tool.execute.after", priority=60),
+        hook("js-early", "trace.mjs", "tool.execute.before", phase="before", priority=10),
+        hook("py-early", "trace.py", "tool.execute.before", phase="before", priority=5),
+        hook("py-after", "trace.py", "tool.execute.after", filter={"tools": ["write"]}, priority=70),
+        auto_activate=["review"],
+        functions=["review"],
+    )
+    other = scene.role("other")
+    other.write("trace.py", TRACE_PY)
+    other.hooks(hook("only", "trace.py", "tool.execute.before"))
+    with roles(scene.bus, scene.log("quality"), role.directory, other.directory) as running:
+        yield running
+
+
+@pytest.fixture
+def session(scene: Scene, quality: Roles) -> Iterator[Agent]:
+    """An agent whose session ``s`` plays the role quality."""
+    with agent(scene.bus) as found:
+        found.ask("session_start", {"role": "quality"})
+        yield found
+
+
+WHOLE = ["py-early:0", "js-early:1", "py-late:2", "js-late:3"]
+
+
+def test_priorities_order_hooks_of_both_languages_and_each_sees_the_last_edit(session: Agent) -> None:
+    """Before hooks, then after hooks, the lower number first, whatever they are written in."""
+    assert session.args()["trace"] == WHOLE
+    first = session.args(phase="before")
+    assert first["trace"] == WHOLE[:2]
+    assert session.args(phase="after", arguments=first)["trace"] == WHOLE
+
+
+def test_hooks_fire_for_the_sessions_of_their_role(quality: Roles, session: Agent) -> None:
+    """By the role that a session named; one without fires nothing where two are loaded, and it is said."""
+    session.ask("session_start", {"role": "other"}, "t")
+    assert session.args("t")["trace"] == ["only:0"]
+    session.ask("session_start", {"role": "cook"}, "u")
+    assert session.args("u")["trace"] == session.args("v")["trace"] == []
+    quality.until_logged("subscribers.roles", "'cook', a role that is not loaded")
+    quality.until_logged("subscribers.roles", "a session that names no role fires nothing")
+
+
+def test_what_hooks_inject_is_in_the_next_prompt_once(session: Agent) -> None:
+    """One element, in the order of the hooks; the functions of the role stand behind it."""
+    session.ask("user_prompt", {"prompt": "hello"})
+    session.ask(AFTER, {"tool": "write", "arguments": {}, "output": "x"})
+    session.ask(AFTER, {"tool": "read", "arguments": {}, "output": "y"})
+    active = "Active functions: review"
+    assert session.prompt() == ["base", "js-late saw x\npy-after saw x\njs-late saw y", active]
+    assert session.prompt() == ["base", active]
+    asked = session.ask("prx.rolebox.functions", {})
+    assert asked.output == {"active": ["review"], "locked": []}
+
+
+def test_an_event_that_is_published_and_asked_is_handled_once(scene: Scene, session: Agent) -> None:
+    """Every run is reported once; what nobody asked about is, with its decision ignored."""
+    monitor = Monitor(scene.bus)
+    with Subscriber(["prx.lifecycle.tool_call_start"], name="copies", runtime_dir=scene.bus) as copies:
+        session.args()
+        (copy,) = copies.batch(timeout=20)
+    payload = {"tool": "write", "arguments": {"trace": []}}
+    session.publisher.publish("prx.lifecycle.tool_call_start", payload, session_id="s")
+    runs = [run for run in monitor.runs(8) if run["event"] == "tool_call_start"]
+    assert [run["reason"] for run in runs if run["event_id"] == copy.id] == [None] * 4
+    ignored = {run["reason"] for run in runs if run["event_id"] != copy.id}
+    assert ignored == {"observed, decision ignored"}
+    assert {run["dialect"] for run in runs} == {"rolebox"}
+    monitor.events.close()
+
+
+def test_every_module_is_loaded_for_each_hook(quality: Roles, session: Agent) -> None:
+    """Two hooks of one file share nothing; both are loaded once."""
+    loaded = [line["event"] for line in quality.lines("hook:js-late") + quality.lines("hook:js-early")]
+    assert sorted(loaded) == ["loaded js-early 1", "loaded js-late 1"]
+
+
+def test_texts_roles_and_functions_survive_kill_9(require_tool: Callable[[str], str]) -> None:
+    """The process that comes after it knows what was injected before the ask was answered."""
+    require_tool("node")
+    with fresh() as folder, running_broker(Path(folder, "bus")) as bus, agent(bus) as asking:
+        role, empty, log = Role(Path(folder, "lasting")), Role(Path(folder, "empty")), Path(folder, "log")
+        role.write("trace.mjs", TRACE_JS)
+        functions = {"auto_activate": ["review"], "functions": ["review"], "locked": True}
+        role.hooks(hook("js", "trace.mjs", "tool.execute.after"), **functions)
+        empty.hooks()
+        with roles(bus, log, role.directory, empty.directory) as running:
+            asking.ask("agent_start", {"role": "lasting"})
+            asking.ask("user_prompt", {"prompt": "hello"})
+            asking.ask(AFTER, {"tool": "t", "output": "it"})
+            running.kill()
+        assert Path(bus, "roles.db").stat().st_mode & 0o777 == 0o600
+        with roles(bus, log, role.directory, empty.directory):
+            assert asking.prompt() == ["base", "js saw it", "Active functions: review (locked)"]
+            assert asking.prompt() == ["base", "Active functions: review (locked)"]
