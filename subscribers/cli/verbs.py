@@ -21,6 +21,13 @@ VERBS: Final[tuple[Verb, ...]] = (
         extra=True,
     ),
     deferred(
+        "info",
+        "show a role: hooks, modules, functions, and whether it is as it was accepted",
+        f"{_PACKAGE}.info",
+        bus=False,
+        extra=True,
+    ),
+    deferred(
         "trust",
         "show what a workspace can run, and have it run until that changes",
         f"{_PACKAGE}.trust",

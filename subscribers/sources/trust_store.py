@@ -66,7 +66,7 @@ class TrustStore:
                 raise TrustUnusable(
                     f"{WORKSPACES:,} workspaces are recorded: see 'prxbus trust --list', and remove some"
                 )
-            if os.path.lexists(path) and not _is_ours_alone(path):
+            if os.path.lexists(path) and not is_ours_alone(path):
                 os.unlink(path)  # else the new one would get its mode, or lie where a link leads
             if not GuardedFile(path).replace(text, signature(path)):
                 raise TrustUnusable(f"{path} was written by somebody else meanwhile; try again")
@@ -109,7 +109,7 @@ class TrustStore:
         if isinstance(reading, Unreadable):
             raise TrustUnusable(f"{path}: {reading.message}")
         for place in (path, self.folder):
-            if not _is_ours_alone(place):
+            if not is_ours_alone(place):
                 raise TrustUnusable(f"{place} does not count: others can change it, or it is a link")
         try:
             return decode(reading.text)
@@ -135,7 +135,7 @@ class TrustStore:
             raise TrustUnusable(f"{error.filename or self.folder}: {error.strerror}") from None
 
 
-def _is_ours_alone(path: str) -> bool:
+def is_ours_alone(path: str) -> bool:
     """Whether nobody but this user and root can have written what is there. Raises OSError."""
     found = os.lstat(path)
     is_ours = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
