@@ -144,7 +144,7 @@ class Publisher(Asking, Closing):
 
     # -- publishing ---------------------------------------------------------------------------
 
-    def publish(
+    def publish(  # noqa: C901 - a call costs as much as several of its steps, so they are written out
         self,
         topic: str,
         payload: Mapping[str, Any] | bytes,
@@ -190,7 +190,9 @@ class Publisher(Asking, Closing):
                 value = loads(payload)
             except JSONDecodeError:
                 value = None
-            body = payload if type(value) is dict else encode_payload(payload, stream)  # which says what is wrong
+            body = (
+                payload if type(value) is dict else encode_payload(payload, stream)
+            )  # which says what is wrong
         else:
             body = encode_payload(payload, stream)
         names = self._names.known.get(session_id)

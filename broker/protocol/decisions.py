@@ -72,6 +72,11 @@ class Answer(NamedTuple):
     system_message: str | None = None
     priority: int = 0
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a verdict, perhaps with a reason, and nothing else."""
+        return self[3:9] == _SILENT
+
     def fields(self) -> list[object]:
         """The answer as it travels: a msgpack array of 10, the output in an array of none or one."""
         return [
@@ -87,6 +92,9 @@ class Answer(NamedTuple):
             self.priority,
         ]
 
+
+_SILENT: Final = ((), None, NOTHING, False, None, None)
+"""Contexts to system message of an answer that is a verdict and nothing else."""
 
 _PLAIN: Final[list[object]] = [[], None, [], False, None, None]
 """The fields from contexts to system message of an answer that has none of them."""
@@ -239,14 +247,16 @@ def merge(
     """
     answers = _in_order(heard)
     verdict: Verdict
+    if len(answers) == 1 and forbidden is None and (only := answers[0]).is_plain:
+        if only.verdict == "none":
+            return Decision("none", None, None, (), original, heard=tuple(heard))
+        return Decision(only.verdict, only.reason, only.handler, (), original, heard=tuple(heard))
     verdict, reason, by = ("deny", forbidden, CONSTRAINTS) if forbidden is not None else _verdict(answers)
     if not answers:
         return Decision(verdict, reason, by, (), original, heard=tuple(heard))
     rewrite = NO_REWRITE
     if any(a.updated_input is not None for a in answers):
         rewrite = _rewrite(answers, original, revalidate)
-    if len(answers) == 1 and answers[0][3:9] == _SILENT:
-        return Decision(verdict, reason, by, (), original, heard=tuple(heard))
     output = next((a for a in answers if a.output is not NOTHING), None)
     stop = next((a for a in answers if a.stop), None)
     return Decision(
@@ -273,10 +283,6 @@ def merge(
 
 CONSTRAINTS: Final = "constraints"
 """Who refused, when it was the agent's own constraints."""
-
-
-_SILENT: Final = ((), None, NOTHING, False, None, None)
-"""Contexts to system message of an answer that is a verdict and nothing else."""
 
 
 def _in_order(heard: Sequence[Heard]) -> list[Answer]:

@@ -27,6 +27,7 @@ from .limits import (
     CAUSE_BYTES,
     CLAIM_BYTES,
     CLAIM_HEAD_BYTES,
+    DEPTHS,
     FRAME_BYTES,
     PAYLOAD_BYTES,
     SESSION_ID_BYTES,
@@ -249,8 +250,11 @@ def unpack(body: bytes) -> Any:
 
 def decode_event(frame: bytes) -> Event:
     """The event in ``frame``; raises :class:`DecodeError` (or :class:`VersionMismatch`) only."""
-    key, start = split_key(frame)
-    return event_of(topic_of(key.name), key.depth, unpack(frame[start:]))
+    end = frame.find(b"\0")
+    depth = frame[0] - 0x30 if end > 0 and len(frame) <= FRAME_BYTES else -1
+    if not 0 <= depth < DEPTHS:
+        split_key(frame)  # which says what is wrong
+    return event_of(topic_of(frame[1:end]), depth, unpack(frame[end + 1 :]))
 
 
 def event_of(topic: str, depth: int, fields: Any) -> Event:

@@ -6,7 +6,7 @@ garbled answer takes no other along. Knows no socket, no clock and no spool: loa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,6 +47,15 @@ _KEPT: Final = ("agent_id", "agent_name", "session_id", "tool", "tool_name", "to
 _NAME_CHARACTERS: Final = 200
 
 Load = Callable[[Claim], bytes]
+
+_pack_plain: Final = msgpack.Packer(use_bin_type=True).pack
+"""One for all answers of plain types: making one costs more than packing them."""
+
+KNOWN: Final = 1_024
+KNOWN_BYTES: Final = 256
+"""Answers that are remembered as they travelled, and the longest: most are like one before."""
+
+_known: dict[bytes, tuple[Answer, ...]] = {}
 
 _requests = count(1)
 """Numbers of asks, of all clients in this process: a late word must not be taken for another ask's."""
@@ -123,8 +132,12 @@ def ask_message(request: int, frame: bytes, timeout_s: float) -> bytes:
     return encode_message("ask", request, frame=frame, timeout_ms=max(1, int(left * 1000)))
 
 
-def pack_answers(answers: Iterable[Answer]) -> bytes:
+def pack_answers(answers: Sequence[Answer]) -> bytes:
     """Answers as they travel; raises ValueError or TypeError for what msgpack cannot say."""
+    if len(answers) == 1 and answers[0].is_plain:
+        handler, verdict, reason = answers[0][:3]
+        if type(handler) is type(verdict) is str and (reason is None or type(reason) is str):
+            return bytes(_pack_plain([answers[0].fields()]))
     return bytes(msgpack.packb([answer.fields() for answer in answers], use_bin_type=True))
 
 
@@ -177,7 +190,15 @@ def _read_answers(content: object, load: Load) -> tuple[Answer, ...]:
         content = load(claim)
     if type(content) is not bytes:
         raise DecodeError("answer", f"answers are bytes or a claim, not {shown(content)}")
+    known = _known.get(content)
+    if known is not None:
+        return known
     fields = unpack(content)
     if type(fields) is not list or len(fields) > ANSWERS:
         raise DecodeError("answer", f"at most {ANSWERS:,} answers in a list, not {shown(fields)}")
-    return tuple(map(answer_of, fields))
+    answers = tuple(map(answer_of, fields))
+    if len(content) <= KNOWN_BYTES and all(answer.is_plain for answer in answers):  # nobody can change them
+        if len(_known) >= KNOWN:
+            _known.clear()
+        _known[content] = answers
+    return answers

@@ -5,11 +5,13 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
+import msgpack
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.client.core import asking
 from broker.client.core.asking import (
     Question,
     ask_message,
@@ -20,7 +22,7 @@ from broker.client.core.asking import (
 )
 from broker.client.core.numbering import Numbering
 from broker.protocol.control import decode_message
-from broker.protocol.decisions import Answer, Heard
+from broker.protocol.decisions import NOTHING, VERDICTS, Answer, Heard
 from broker.protocol.errors import ClaimExpired, DecodeError, LimitExceeded
 from broker.protocol.events import Claim, decode_event, event_names, payload_header
 from broker.protocol.limits import ANSWERS, ASK_SECONDS, DEPTHS
@@ -69,6 +71,48 @@ def test_answers_and_silences_are_read_as_the_broker_tells_them() -> None:
         Heard("d2", "closed", "timeout", 2.0),
         Heard("d3", "open", None, 0.0, (Answer("big", output="x" * 200_000),)),
     )
+
+
+@given(
+    st.lists(
+        st.builds(
+            Answer,
+            handler=st.text(min_size=1, max_size=3),
+            verdict=st.sampled_from(VERDICTS),
+            reason=st.none() | st.text(max_size=3),
+            contexts=st.sampled_from([(), ("c",)]),
+            updated_input=st.none(),
+            output=st.just(NOTHING),
+            stop=st.just(False),
+            stop_reason=st.none(),
+            system_message=st.none(),
+            priority=st.integers(-3, 3),
+        ),
+        max_size=2,
+    )
+)
+def test_plain_answers_travel_as_all_others_do(answers: list[Answer]) -> None:
+    """What is packed and read the quick way is what it would be otherwise, at first and again later."""
+    packed = pack_answers(answers)
+    assert packed == msgpack.packb([answer.fields() for answer in answers])
+    for _ in range(2):
+        assert read_heard([["d", "open", None, 0, packed]], nothing)[0].answers == tuple(answers)
+
+
+def test_an_answer_with_an_odd_verdict_is_packed_as_it_is() -> None:
+    """What is of no plain type takes the way of all answers, and is refused where it cannot be said."""
+    with pytest.raises(TypeError):
+        pack_answers([Answer(object())])  # type: ignore[arg-type]
+
+
+def test_answers_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When there are too many of them, all are forgotten."""
+    known: dict[bytes, Any] = {}
+    monkeypatch.setattr(asking, "_known", known)
+    monkeypatch.setattr(asking, "KNOWN", 2)
+    for number in range(5):
+        read_heard([["d", "open", None, 0, pack_answers([Answer(f"h{number}")])]], nothing)
+        assert 0 < len(known) <= 2
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.client.core import batch_reading, reading
@@ -40,11 +40,11 @@ def row(number: int, topic: int = 0, **changes: Any) -> tuple[Any, ...]:
     return tuple({**fields, **changes}.values())
 
 
-def reader(*patterns: str) -> Reader:
+def reader(*patterns: str, topics: list[str] = TOPICS) -> Reader:
     """A ready reader that has seen a batch with the first event of each topic."""
     made = Reader([Pattern(text) for text in patterns or ("prx.*",)])
     made.accounting.ready(1_000)
-    made.feed([batch(row(1), row(1, 1))], 9)
+    made.feed([batch(*(row(1, index) for index in range(len(topics))), topics=topics)], 9)
     return made
 
 
@@ -159,19 +159,24 @@ ODD = st.sampled_from(
 
 
 @given(
-    st.lists(ODD, max_size=4), st.binary(max_size=2), st.lists(st.tuples(st.integers(), st.integers(0, 255)))
+    st.lists(ODD, max_size=4),
+    st.binary(max_size=2),
+    st.lists(st.tuples(st.integers(), st.integers(0, 255))),
+    st.sampled_from([TOPICS, TOPICS[:1]]),
 )
+@example([row(2, 1)], b"", [], TOPICS[:1])
+@example([row(2, payload=b"x" * (PAYLOAD_BYTES + 1))], b"", [], TOPICS)
 def test_the_quick_way_accepts_exactly_what_the_careful_way_does(
-    rows: list[Any], rest: bytes, changes: list[tuple[int, int]]
+    rows: list[Any], rest: bytes, changes: list[tuple[int, int]], topics: list[str]
 ) -> None:
     """Of a batch with odd events, or damaged, a reader that knows its like makes what decode_batch makes."""
-    damaged = bytearray(batch(*rows) + rest)
+    damaged = bytearray(batch(*rows, topics=topics) + rest)
     for position, value in changes[:3]:
         damaged[position % len(damaged)] = value
     frame = bytes(damaged)
     if frame[1:2] != b"~":
         return
-    made = reader("*")
+    made = reader("*", topics=topics)
     before = made.received
     events = made.feed([frame], 9)
     try:

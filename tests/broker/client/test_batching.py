@@ -67,6 +67,17 @@ def test_a_burst_is_gathered_after_its_first_events() -> None:
     assert (stream.sequence, stream.first_time) == (2, 1)
 
 
+def test_nothing_joins_what_is_sealed() -> None:
+    """What was gathered until then leaves as it is, and the next event needs a frame of its own."""
+    gathering, stream = deep(numbers())
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 1)
+    gathering.seal()
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, 2) == TURN
+    assert len(decode_batch(frame_of(gathering))) == 1
+    gathering.seal()
+    assert gathering.batch is None
+
+
 def test_an_interrupt_does_not_end_a_burst_and_silence_does() -> None:
     """One pause is a step out of the burst; a long silence is all of them."""
     gathering, stream = deep(numbers())

@@ -251,6 +251,12 @@ def test_silence_of_one_that_fails_closed_is_a_denial() -> None:
     assert opened.partial
 
 
+def test_one_without_an_opinion_gives_none() -> None:
+    """A reason belongs to a verdict: of an answer that is none, nothing is left but that it was heard."""
+    heard = [Heard("d", "open", None, 0.0, (Answer("h", "none", "because"),))]
+    assert merge(heard, {"a": 1}) == Decision(input={"a": 1}, heard=tuple(heard))
+
+
 def test_nobody_is_no_opinion() -> None:
     """Without deciders there is no opinion, and nothing is in the way."""
     decision = merge([], {"a": 1})
