@@ -22,6 +22,7 @@ from subscribers.config.schema import SECTIONS, Settings, keys, reach  # noqa: E
 from subscribers.config.transforms import Table  # noqa: E402
 from subscribers.dialects import codex_differences as codex  # noqa: E402
 from subscribers.dialects import librefang_rules as librefang  # noqa: E402
+from subscribers.dialects import rolebox_rules as rolebox  # noqa: E402
 from subscribers.dialects.codex_profiles import PROFILES, profile_rows  # noqa: E402
 from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
 from subscribers.dialects.librefang_differences import DIFFERENCES  # noqa: E402
@@ -121,6 +122,11 @@ TABLES: dict[str, Callable[[], str]] = {
         ("Variable", "Holds"), ((f"`{name}`", text) for name, text in librefang.HOOK_VARIABLES.items())
     ),
     "librefang-view": lambda: dialect_table(("librefang",)),
+    "rolebox-keys": lambda: table(
+        ("Key", "Type", "Default", "Meaning"),
+        ((f"`{key.name}`", key.type, key.default, key.meaning) for key in rolebox.KEYS),
+    ),
+    "rolebox-view": lambda: dialect_table(("rolebox",)),
     "librefang-differences": lambda: table(
         ("", "About", "The page", "The program", "prxbus"), ((d.number, *d[1:]) for d in DIFFERENCES)
     ),

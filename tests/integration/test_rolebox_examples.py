@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.integration.command import DEADLINE_S, prxbus
-from tests.integration.rolebox_scene import NODE, Roles, node_version, roles_up
+from tests.integration.rolebox_scene import NODE, Roles, node_version, role, roles_up
 from tests.integration.waiting import until
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+CHAPTER = (ROOT / "README.md").read_text().split("\n## Hooks: rolebox `role.yaml`\n")[1].split("\n## ")[0]
 TYPESCRIPT = (22, 13)
 """The Node from which TypeScript runs as it is."""
 
@@ -25,12 +28,28 @@ REVIEW = "Before you end your turn, read each file that you have changed once mo
 
 @pytest.fixture(scope="module")
 def roles(tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[[str], str]) -> Iterator[Roles]:
-    """A bus with the example role."""
+    """A bus with the example role and the README's."""
     require_tool("node")
     if node_version()[0] < NODE:
         pytest.skip(f"modules in JavaScript need Node {NODE}")
-    with roles_up(tmp_path_factory.mktemp("example"), EXAMPLES / "roles" / "quality") as found:
+    folder = tmp_path_factory.mktemp("example")
+    with roles_up(folder, EXAMPLES / "roles" / "quality", reviewer(folder)) as found:
         yield found
+
+
+def samples(language: str) -> list[str]:
+    """The README's samples of one language, in its chapter on roles."""
+    return re.findall(rf"^```{language}\n(.*?)^```", CHAPTER, re.DOTALL | re.MULTILINE)
+
+
+def reviewer(folder: Path) -> Path:
+    """The role of the README, each file where its first line says that it is."""
+    files: dict[str, str | bytes] = {}
+    for sample in (*samples("yaml"), samples("javascript")[0], samples("python")[0]):
+        place = re.match(r"(?:#|//) reviewer/(\S+)\n", sample)
+        assert place is not None
+        files[place[1]] = sample
+    return role(folder / "reviewer", files)
 
 
 def run(roles: Roles, *command: str) -> str:
@@ -74,6 +93,19 @@ def test_the_agent_in_node_and_its_role(roles: Roles, tmp_path: Path) -> None:
     said = run(roles, "node", str(agent))
     assert "encoding: 'utf-8'" in said
     check_turn(roles, said)
+
+
+def test_the_agents_of_the_readme_and_their_role(roles: Roles, tmp_path: Path) -> None:
+    """As they are written: the tool gets what the hook has left, the next prompt what it has said."""
+    _, javascript = samples("javascript")
+    _, python = samples("python")
+    (tmp_path / "rolebox.mjs").write_text(prxbus("adapter", "node").stdout)
+    (tmp_path / "agent.mjs").write_text(javascript)
+    prompt = [PROMPT, "write has written a.ts.", "Leave no debugging behind."]
+    assert run(roles, sys.executable, "-c", python) == f"hello() {prompt}\n"
+    said = run(roles, "node", str(tmp_path / "agent.mjs"))
+    assert said.startswith("hello() [")
+    assert [part for part in prompt if f"'{part}'" not in said] == []
 
 
 def test_what_this_node_cannot_run_is_said_and_the_others_run(roles: Roles) -> None:
