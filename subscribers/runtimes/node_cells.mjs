@@ -5,7 +5,8 @@
 //             knows from this count what was not begun
 // RUNNING     the number of the hook whose code runs now, or 0
 // ANSWERED    the last question that it has answered
+// STEPS       how many messages it has taken up
 // HEAP_KIB    what its heap held when that was looked at last
 
-export const CELL = { RETIRED: 0, BEGUN: 1, RUNNING: 2, ANSWERED: 3, HEAP_KIB: 4 };
+export const CELL = { RETIRED: 0, BEGUN: 1, RUNNING: 2, ANSWERED: 3, HEAP_KIB: 4, STEPS: 5 };
 export const CELLS = 8;

@@ -5,7 +5,7 @@
 
 import { Socket } from 'node:net';
 
-const FRAME_BYTES = 67_108_864;
+export const FRAME_BYTES = 67_108_864;
 const BACKLOG_BYTES = 33_554_432;
 const LENGTH = 4;
 const CALL = Buffer.from('{"do":"call"');

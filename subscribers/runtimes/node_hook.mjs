@@ -25,8 +25,9 @@ const TEXT_CHARACTERS = 65_536;
 const TEXTS = 1_000;
 
 export class Hook {
-  /** `told` is the hook as `load` names it, `tell` sends frames, `log` is its bounded logger. */
-  constructor(told, index, tell, log) {
+  /** `told` is the hook as `load` names it, `tell` sends frames, `log` is its bounded logger, and `rate`
+   *  says whether it may inject one more text outside of a call. */
+  constructor(told, index, tell, log, rate) {
     this.id = told.id;
     this.name = told.name;
     this.index = index;
@@ -37,10 +38,12 @@ export class Hook {
     this.#tell = tell;
     this.#config = told.config;
     this.log = log;
+    this.#rate = rate;
   }
 
   #tell;
   #config;
+  #rate;
   #owners = new Map();
 
   /** Take the handlers of a module's exports. Why there are none, or what is odd about them, or null. */
@@ -128,12 +131,13 @@ export class Hook {
         const short = String(text).slice(0, TEXT_CHARACTERS);
         if (call.texts === null) this.#inject(call.session, short);
         else if (call.texts.length < TEXTS) call.texts.push(short);
+        else this.log.warn(`more than ${TEXTS} texts of one call: this one is dropped`);
       },
     };
   }
 
   #inject(session, text) {
-    this.#tell(JSON.stringify({ is: 'inject', hook: this.id, session, text }), true);
+    if (this.#rate.allows()) this.#tell(JSON.stringify({ is: 'inject', hook: this.id, session, text }));
   }
 }
 

@@ -13,7 +13,7 @@
 import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-import { Channel } from './node_channel.mjs';
+import { Channel, FRAME_BYTES } from './node_channel.mjs';
 import { Lane } from './node_lane.mjs';
 import { Stderr } from './node_stderr.mjs';
 
@@ -58,6 +58,7 @@ let timer = null;
 let loading = null; // the load that the next one waits for
 let ending = false;
 let replaceSaid = false;
+let lastLook = 0;
 
 const stderr = new Stderr();
 const channel = new Channel(Number(options.channel), receive, () => end(500));
@@ -102,10 +103,13 @@ function loadNext() {
   const told = toLoad.shift();
   const hook = hooks.get(told.id) ?? newHook(told.id);
   const lane = hook.lane && !hook.lane.retired && !hook.lane.dead ? hook.lane : emptiest();
-  loading = load(hook, told, lane, false);
-  const current = loading;
-  current.overlap = setTimeout(() => loadedOrSlow(current), OVERLAP_MS);
+  waitFor(load(hook, told, lane, false));
   channel.say({ is: 'loading', hook: hook.id });
+}
+
+function waitFor(record) {
+  loading = record;
+  record.overlap = setTimeout(() => loadedOrSlow(record), OVERLAP_MS);
 }
 
 function loadedOrSlow(record) {
@@ -138,14 +142,14 @@ function wasLoaded(record, { handlers, problem, detail }) {
   settled(record);
   if (hook.gone) return dispose(record.token, lane, null);
   const old = { token: hook.token, lane: hook.lane };
-  Object.assign(hook, { told: record.told, token: record.token, lane, ready: true });
+  Object.assign(hook, { told: record.told, token: record.token, lane, ready: !lane.retired });
   if (!record.again) {
     Object.assign(hook, { late: 0, strikes: 0 });
     channel.say({ is: 'loaded', hook: hook.id, handlers, problem: problem ?? null, detail: detail ?? null });
     if (old.token && !old.lane.dead) dispose(old.token, old.lane, null);
     if (old.lane && old.lane !== lane) old.lane.hooks.delete(hook);
   }
-  for (const call of hook.waiting.splice(0)) if (!call.answered) give(call);
+  if (hook.ready) for (const call of hook.waiting.splice(0)) if (!call.answered) give(call);
   if (lane.instances - lane.hooks.size > WORN && !loads.size && !lane.retired) renew(lane);
 }
 
@@ -253,7 +257,8 @@ function wasDone(lane, text) {
     call.answered = true;
     calls.delete(n);
     call.hook.late = 0;
-    channel.send(text);
+    if (text.length * 3 <= FRAME_BYTES || Buffer.byteLength(text) <= FRAME_BYTES) channel.send(text);
+    else channel.say({ is: 'done', n, status: 'failed', error: 'what it returned is too large to be handed over' });
   } else if (!call.hook.gone) {
     const session = JSON.parse(call.body.toString()).session ?? null;
     for (const inject of JSON.parse(text).inject ?? []) channel.say({ is: 'inject', hook: call.hook.id, session, text: inject });
@@ -282,7 +287,7 @@ function overdue(call) {
   answer(call, { is: 'done', status: 'timeout', error: begun ? `it was not done within ${time}` : `it could not begin within ${time}` });
   const { hook, lane } = call;
   if (!begun) return;
-  if (!lane.turns && lane.holder === hook.index) {
+  if (!lane.turns && (lane.holder || lane.blocked?.index) === hook.index) {
     return lose(lane, hook, `it held up its thread in ${call.handler} for longer than its time of ${time}`);
   }
   lane.tell({ do: 'late', token: call.token, n: call.n });
@@ -422,7 +427,7 @@ function move(lane, moved, targets, reason) {
     for (const record of pending) {
       if (record.again) continue;
       const renewed = load(hook, record.told, target, false);
-      if (loading === record) loading = renewed;
+      if (loading === record) waitFor(renewed);
     }
   }
   settleCalls(lane, reason);
@@ -492,19 +497,21 @@ function look() {
 
 function looked() {
   const now = performance.now();
+  const passed = Math.min(now - lastLook, 2 * LOOK_MS); // when this thread starves, others may starve as well
+  lastLook = now;
   for (const call of [...calls.values()]) if (now >= call.until) overdue(call);
   let busy = calls.size > 0 || loads.size > 0;
   for (const lane of [...lanes]) {
     if (lane.dead || !lane.online) continue;
-    lane.look(now);
+    lane.look(passed);
     if (lane.blocked) {
       busy = true;
-      heldUp(lane, now);
+      heldUp(lane);
     } else if (lane.retired) {
       busy = true;
       release(lane);
     } else lane.grown = 0;
-    if (!lane.dead && (timer.idle || lane.calls.size || lane.loads.size || lane.running)) lane.ask(now);
+    if (!lane.dead && (timer.idle || lane.calls.size || lane.loads.size || lane.running)) lane.ask();
   }
   busy ||= [...lanes].some((lane) => !lane.dead && lane.online && !lane.turns);
   timer = setTimeout(looked, busy ? LOOK_MS : IDLE_MS);
@@ -512,22 +519,26 @@ function looked() {
   if (!busy) timer.unref();
 }
 
-function heldUp(lane, now) {
-  const { index, since } = lane.blocked;
-  const hook = byIndex.get(index);
+/** The hook whose call alone has begun in a thread. */
+function onlyCalled(lane) {
+  const called = new Set([...lane.calls.values()].filter((call) => lane.hasBegun(call)).map((call) => call.hook));
+  return called.size === 1 ? [...called][0] : undefined;
+}
+
+function heldUp(lane) {
+  const { index, ms } = lane.blocked;
+  const hook = byIndex.get(index) ?? onlyCalled(lane);
   const rss = process.memoryUsage.rss() / 1_048_576;
   lane.grown ||= rss;
   if (index && rss - lane.grown > limits.memoryMb + GROWTH_MB && [...lanes].every((other) => other === lane || !other.blocked?.index)) {
     return lose(lane, hook ?? null, `it used more than ${limits.memoryMb} MB of memory`);
   }
-  const time = now - since;
   if (!lane.retired && hook) {
-    const loadsIt = [...lane.loads.values()].some((record) => record.hook === hook);
-    const othersWait = [...lane.calls.values()].some((call) => call.hook !== hook) || [...lane.hooks].some((other) => other.waiting.length);
-    if (time >= (loadsIt && !othersWait ? BLOCK_LOADING_MS : BLOCK_MS)) isolate(lane, hook);
+    const othersWait = [...lane.calls.values()].some((call) => call.hook !== hook);
+    if (ms >= (lane.loads.size && !othersWait ? BLOCK_LOADING_MS : BLOCK_MS)) isolate(lane, hook);
   }
   const calledNow = [...lane.calls.values()].some((call) => call.hook === hook && !call.answered && lane.hasBegun(call));
-  if (time >= (hook ? limits.loadMs : UNKNOWN_MS) && !calledNow) lose(lane, hook ?? null, `it held up its thread for ${(time / 1_000).toFixed(1)} s`);
+  if (ms >= (hook ? limits.loadMs : UNKNOWN_MS) && !calledNow) lose(lane, hook ?? null, `it held up its thread for ${(ms / 1_000).toFixed(1)} s`);
 }
 
 // ---- the end

@@ -21,13 +21,13 @@ export class Lane {
   dead = false;
   online = false;
   grown = 0; // MB of the process when it ceased to turn
-  blocked = null; // {index, since}: it does not answer, and this hook's code runs
+  blocked = null; // {index, ms}: it takes up nothing and does not answer; this hook's code ran last
 
   #worker;
   #cells = new Int32Array(new SharedArrayBuffer(CELLS * 4));
   #given = 0;
   #asked = 0;
-  #askedAt = 0;
+  #steps = 0;
 
   /** `on` has `message(lane, m)`, `exit(lane, code, error)`. */
   constructor({ memoryMb, loadMs }, on) {
@@ -91,21 +91,18 @@ export class Lane {
   }
 
   /** Ask it to answer, if it is not asked already. */
-  ask(now) {
+  ask() {
     if (!this.turns) return;
     this.#asked = (this.#asked + 1) | 0;
-    this.#askedAt = now;
     this.#worker.postMessage(this.#asked);
   }
 
-  /** Look whether it turns: since when it does not, and who holds it up. */
-  look(now) {
-    if (!this.online || this.turns) {
-      this.blocked = null;
-      return;
-    }
-    const index = this.holder;
-    if (this.blocked?.index !== index) this.blocked = { index, since: this.blocked ? now : this.#askedAt };
+  /** Look whether it turns: how long it has not been seen to, and who holds it up. `passed` ms have been seen. */
+  look(passed) {
+    const steps = Atomics.load(this.#cells, CELL.STEPS);
+    if (!this.online || this.turns || steps !== this.#steps) this.blocked = null;
+    else this.blocked = { index: this.holder || this.blocked?.index || 0, ms: (this.blocked?.ms ?? 0) + passed };
+    this.#steps = steps;
   }
 
   /** End it. Whether it is over says `exit`; code that waits in the system cannot be ended. */

@@ -36,13 +36,15 @@ _TYPESCRIPT: Final = frozenset({".ts", ".mts", ".cts"})
 _FLAGS: Final = (
     "--experimental-vm-modules",  # an instance of a module for each hook
     "--experimental-import-meta-resolve",  # from the place of the module that imports
+    "--expose-gc",  # what is garbage is not held against a hook
     "--no-warnings",  # the host passes on those that a hook causes, under its name
 )
-_OWN_MB: Final = 768
-"""Data of the host itself: 80 MB with Node 20, 560 with Node 24, of which 512 are reserved for code."""
+_OWN_MB: Final = 192
+_CODE_MB: Final = 512
+"""Data of the host itself: measured 80 MB with Node 20 and 22; Node 24 reserves so much more for code."""
+_RESERVES_CODE: Final = (23, 0, 0)
 _THREAD_MB: Final = 64
-_EXTRA_THREADS: Final = 3
-"""A spare one, and such as are just being ended."""
+"""What a thread needs beside its heap."""
 
 _LIMITED: Final = 'ulimit -S -d "$0" 2>/dev/null; exec "$@"'
 
@@ -80,12 +82,14 @@ class NodeProgram:
     ) -> list[str]:
         """The command of the host, to which ``--channel N`` is to be added.
 
-        ``workers`` threads hold the hooks, each with a heap of ``memory_mb``; ``load_ms`` is the time of a
-        module to load, and of ``onLoad``. The limit of its data is what they may use together, so that a hook
-        that asks for a huge buffer gets an error (V8's own limit knows the heap only); programs that a hook
-        starts inherit it, as a soft limit. ``sh`` sets it and becomes node.
+        ``workers`` threads hold the hooks, each with a heap of ``memory_mb`` and as much outside of it;
+        ``load_ms`` is the time of a module to load, and of ``onLoad``. The limit of the data of the process
+        is what full heaps need, so that a hook that asks for a huge buffer gets an error: V8's own limit is
+        of the heap only. Programs that a hook starts inherit it, as a soft limit. ``sh`` sets it and becomes
+        node.
         """
-        data_mb = _OWN_MB + (workers + _EXTRA_THREADS) * (memory_mb + _THREAD_MB)
+        own_mb = _OWN_MB + (_CODE_MB if self.version >= _RESERVES_CODE else 0)
+        data_mb = own_mb + (workers + 1) * (memory_mb + _THREAD_MB)
         host = [
             str(HOST),
             "--workers",

@@ -13,6 +13,7 @@ import v8 from 'node:v8';
 import { CELL } from './node_cells.mjs';
 import { inWords, traceOf } from './node_hook.mjs';
 
+const NOTE_MS = 1;
 const PER_SECOND = 50;
 const MESSAGE_CHARACTERS = 8_192;
 const FIELDS_CHARACTERS = 16_384;
@@ -27,6 +28,8 @@ let tell;
 let limit;
 let overLimit;
 let outside = 0;
+let last; // the hook whose code ran last
+let noted = 0;
 
 /** Put everything in place. `shared` are the cells; `send` sends the text of a frame, or an object to the host;
  *  `tooMuch` is called soon when more than `mostBytes` are held outside of the heap. */
@@ -35,7 +38,7 @@ export function surround(shared, mostBytes, send, tooMuch) {
   limit = mostBytes;
   tell = send;
   overLimit = tooMuch;
-  createHook({ before: () => mark(running.getStore()), after: () => mark(undefined) }).enable();
+  createHook({ before: () => mark(running.getStore()), after: nobodyRuns }).enable();
   keepTimers();
   guardProcess();
   printForHooks();
@@ -47,8 +50,8 @@ export function enter(hook, work) {
   try {
     return running.run(hook, work);
   } finally {
-    mark(undefined);
-    if (account(hook) > limit) startImmediate(overLimit);
+    cells[CELL.RUNNING] = 0;
+    note(hook);
   }
 }
 
@@ -74,7 +77,7 @@ export function account(hook) {
 export function loggerOf(hookId) {
   const rate = new Rate((left) => send('warn', `${left} more records of this hook were left out`, {}));
   const send = (level, message, fields) =>
-    tell(`{"is":"log","hook":${JSON.stringify(hookId)},"level":"${level}","message":${JSON.stringify(message)},"fields":${written(fields)}}`, true);
+    tell(`{"is":"log","hook":${JSON.stringify(hookId)},"level":"${level}","message":${JSON.stringify(message)},"fields":${written(fields)}}`);
   const logger = {};
   for (const level of LEVELS) {
     logger[level] = (message, fields) => {
@@ -82,6 +85,11 @@ export function loggerOf(hookId) {
     };
   }
   return logger;
+}
+
+/** How often a hook may inject outside of its calls. */
+export function injectRateOf(log) {
+  return new Rate((left) => log.warn(`${left} texts that were injected outside of a call were dropped`));
 }
 
 class Rate {
@@ -116,8 +124,25 @@ class Rate {
   }
 }
 
+// ---- whose code runs, and whose memory it is
+
+/** From now on it is `hook`'s, or nobody's. What came before it was another one's. */
 function mark(hook) {
   cells[CELL.RUNNING] = hook === undefined ? 0 : hook.index;
+  if (hook === undefined || hook === last) return;
+  if (last !== undefined) note(last);
+  last = hook;
+}
+
+function nobodyRuns() {
+  if (cells[CELL.RUNNING] === 0) return;
+  cells[CELL.RUNNING] = 0;
+  if (performance.now() - noted > NOTE_MS) note(last);
+}
+
+function note(hook) {
+  noted = performance.now();
+  if (account(hook) > limit) startImmediate(overLimit);
 }
 
 // ---- timers end with their hook
@@ -137,7 +162,7 @@ function kept(start, once) {
       try {
         return Reflect.apply(callback, this, given);
       } finally {
-        if (account(hook) > limit) startImmediate(overLimit);
+        note(hook);
       }
     }, ...rest);
     hook.timers.add(timer);

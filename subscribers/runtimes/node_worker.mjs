@@ -6,14 +6,12 @@
 // From the main thread: a text or bytes (a `call` frame), a number (answer it), or an object `{do, ...}`.
 // To it: a text (a frame for the parent), or an object.
 
-import v8 from 'node:v8';
-import vm from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';
 
 import { CELL } from './node_cells.mjs';
 import { Hook, inWords, traceOf } from './node_hook.mjs';
 import { ModuleGraph, NotCode, placeOf } from './node_loader.mjs';
-import { account, enter, loggerOf, stopTimersOf, surround } from './node_surroundings.mjs';
+import { account, enter, injectRateOf, loggerOf, stopTimersOf, surround } from './node_surroundings.mjs';
 
 const { cells, loadMs, memoryBytes } = workerData;
 const { setTimeout: startTimer, setInterval: startInterval, clearTimeout: stopTimer } = globalThis;
@@ -30,6 +28,7 @@ const send = (message) => parentPort.postMessage(message);
 surround(cells, memoryBytes, send, watchMemory);
 
 parentPort.on('message', (message) => {
+  cells[CELL.STEPS]++;
   if (typeof message === 'string') call(JSON.parse(message));
   else if (typeof message === 'number') Atomics.store(cells, CELL.ANSWERED, message);
   else if (message instanceof Uint8Array) call(JSON.parse(Buffer.from(message.buffer).toString()));
@@ -66,7 +65,8 @@ const control = {
 };
 
 async function load(token, index, told) {
-  const hook = new Hook(told, index, send, loggerOf(told.id));
+  const log = loggerOf(told.id);
+  const hook = new Hook(told, index, send, log, injectRateOf(log));
   loaded.set(token, hook);
   let problem;
   try {
@@ -138,8 +138,7 @@ async function refusal(error) {
 function watchMemory() {
   if (account(undefined) <= memoryBytes || performance.now() - collected < COLLECT_MS) return;
   collected = performance.now();
-  v8.setFlagsFromString('--expose-gc'); // for contexts that are made from now on
-  vm.runInNewContext('gc')();
+  globalThis.gc();
   const external = account(undefined);
   if (external <= memoryBytes) return;
   const [most] = [...loaded.values()].sort((one, other) => other.external - one.external);
