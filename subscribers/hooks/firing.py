@@ -128,8 +128,8 @@ def _not_matched(handler: Handler) -> str:
 
 def _not_running(handler: Handler) -> str:
     """Why a handler never runs, in the words of the first remark that says so."""
-    wanted = "error" if handler.status in BROKEN else "info"
-    said = next((d for d in handler.diagnostics if d.severity == wanted), None)
+    wanted = ("error" if handler.status in BROKEN else "info", "warning")
+    said = next((d for each in wanted for d in handler.diagnostics if d.severity == each), None)
     return handler.status if said is None else f"{handler.status}: {said.message}"
 
 

@@ -19,6 +19,7 @@ from broker.protocol.events import PUBLISHER_BYTES, Event
 from ..dialects.codex_profiles import PROFILES
 from ..dialects.python_explanation import DECIDES
 from ..dialects.python_explanation import NAME as PYTHON
+from ..dialects.rolebox_rules import NAME as ROLEBOX
 from ..hooks.explanation import ExplainedFile, Handler, text
 from ..hooks.firing import Fired, FiredFile, Firing, match
 from ..hooks.outcome import Outcome
@@ -66,6 +67,7 @@ def _run(files: list[FiredFile], event: Event, here: World, runtime_dir: str) ->
     files = [replace(file, fired=tuple(map(_cannot_start, file.fired))) for file in files]
     files = _run_commands(files, event, here, runtime_dir)
     files = _run_family(files, event, here, runtime_dir)
+    files = _call_roles(files, event, here)
     files = [_call_plugin(file, event, here) for file in files]
     return list(_in_order(files, event, here, runtime_dir))
 
@@ -118,6 +120,14 @@ def _run_family(
     return call_family(files, event, here, runtime_dir, is_dry=is_dry)
 
 
+def _call_roles(files: list[FiredFile], event: Event, here: World) -> list[FiredFile]:
+    if not any(file.file.dialect == ROLEBOX for file in files):
+        return files
+    from .fire_roles import call as call_roles
+
+    return call_roles(files, event, here)
+
+
 def _call_plugin(file: FiredFile, event: Event, here: World) -> FiredFile:
     if not any(fired.reason is None and fired.handler.runtime == "wasm" for fired in file.fired):
         return file
@@ -167,6 +177,11 @@ def _heard(files: Sequence[FiredFile]) -> list[Heard]:
 
 def _heard_of(file: FiredFile) -> Iterator[Heard]:
     """A file as its process registers it: a decider for each failure policy of its handlers."""
+    if file.file.dialect == ROLEBOX:
+        ran = [fired for fired in file.fired if fired.outcome is not None]
+        if ran:  # it answers whatever became of its hooks
+            yield _heard_as("roles", "open", ran)._replace(silence=None)
+        return
     is_family = file.file.dialect in PROFILES
     ran = [fired for fired in file.fired if fired.outcome is not None]
     asked = [fired for fired in ran if is_family or _is_asked(fired.handler)]

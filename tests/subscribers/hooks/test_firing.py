@@ -37,6 +37,11 @@ def test_only_handlers_of_the_event_match() -> None:
     [
         ("dead", (REMARK, FAULT), "dead: no such program"),
         ("refused", (FAULT,), "refused: no such program"),
+        (
+            "dead",
+            (REMARK, replace(FAULT, severity="warning", message="no such runtime")),
+            "dead: no such runtime",
+        ),
         ("skipped", (REMARK,), "skipped: it is disabled"),
         ("skipped", (), "skipped"),
     ],
