@@ -1,7 +1,7 @@
 """What rolebox's own tests assert of hooks, asserted of ours; where we differ on purpose, that.
 
-One role of two hooks, in JavaScript with named exports (phase before) and in Python (after), sees a session of
-an agent; what they were given is compared afterwards. ``program.py`` lists what is known of the program.
+One role of two hooks, in JavaScript with named exports (phase before) and in Python (after), sees a session
+of an agent; what they were given is compared. ``program.py`` lists what is known of the program.
 """
 
 from __future__ import annotations
