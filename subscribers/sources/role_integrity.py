@@ -82,7 +82,7 @@ def _entries(root: str, room: _Room) -> Iterator[tuple[bytes, tuple[bytes, bytes
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        with os.scandir(os.path.join(root, folder)) as listed:
+        with os.scandir(os.path.join(root, folder) if folder else root) as listed:
             for entry in listed:
                 path = os.path.join(folder, entry.name)
                 if entry.is_dir(follow_symlinks=False):

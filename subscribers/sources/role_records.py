@@ -85,12 +85,15 @@ class RoleRecords:
         if len(text) > RECORD_BYTES:
             raise RecordUnusable(f"the record would have {len(text):,} bytes; it may have {RECORD_BYTES:,}")
         with self._changing():
-            if not os.path.lexists(path) and len(os.listdir(self.folder)) > RECORDS:
+            if not os.path.lexists(path) and self._count() >= RECORDS:
                 raise RecordUnusable(f"{RECORDS:,} roles are recorded in {self.folder}: remove some")
             if os.path.lexists(path) and not is_ours_alone(path):
                 os.unlink(path)  # else the new one would get its mode, or lie where a link leads
             if not GuardedFile(path).replace(text, signature(path)):
                 raise RecordUnusable(f"{path} was written by somebody else meanwhile; try again")
+
+    def _count(self) -> int:
+        return sum(name.endswith(".json") for name in os.listdir(self.folder))
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

@@ -1,0 +1,105 @@
+"""What was accepted of a role: kept, read again, and not believed when others can write it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from subscribers.sources import role_records
+from subscribers.sources.role_records import RecordUnusable, RoleRecord, RoleRecords
+
+AT = "2026-01-02T03:04:05Z"
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> RoleRecords:
+    """Records of nobody else."""
+    return RoleRecords(str(tmp_path / "state" / "roles"))
+
+
+@pytest.fixture
+def role(tmp_path: Path) -> Path:
+    """A role's directory."""
+    (tmp_path / "coder").mkdir()
+    return tmp_path / "coder"
+
+
+def test_a_record_is_read_again(records: RoleRecords, role: Path, tmp_path: Path) -> None:
+    """Also by a link to the role; a second one takes its place; another role has none."""
+    assert records.read(str(role)) is None
+    records.write(str(role), AT, "prxbus1-a", {"a.js": "f:1"})
+    records.write(str(role), AT, "prxbus1-b", {"a.js": "f:2"})
+    (tmp_path / "alias").symlink_to(role)
+    expected = RoleRecord(str(role.resolve()), AT, "prxbus1-b", {"a.js": "f:2"})
+    assert records.read(str(tmp_path / "alias")) == expected
+    assert records.read(str(tmp_path)) is None
+    assert Path(records.path_of(str(role))).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_records_lie_in_the_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside those of workspaces."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert RoleRecords().folder == f"{tmp_path}/prxbus/roles"
+
+
+BROKEN: list[tuple[str, Callable[[dict[str, object]], object]]] = [
+    ("no JSON", lambda _: None),
+    ("a list", lambda document: [document]),
+    ("another version", lambda document: document | {"version": 2}),
+    ("no hash", lambda document: document | {"hash": None}),
+    ("no files", lambda document: document | {"files": ["a.js"]}),
+    ("odd files", lambda document: document | {"files": {"a.js": 1}}),
+    ("another role", lambda document: document | {"directory": "/other"}),
+]
+
+
+@pytest.mark.parametrize("what,change", BROKEN, ids=[name for name, _ in BROKEN])
+def test_what_is_no_record_of_the_role_is_refused(
+    records: RoleRecords, role: Path, what: str, change: Callable[[dict[str, object]], object]
+) -> None:
+    """It says so, and is replaced by the next one that is written."""
+    records.write(str(role), AT, "prxbus1-a", {})
+    path = Path(records.path_of(str(role)))
+    path.write_text("{" if what == "no JSON" else json.dumps(change(json.loads(path.read_text()))))
+    with pytest.raises(RecordUnusable, match="is no record of this role"):
+        records.read(str(role))
+    records.write(str(role), AT, "prxbus1-a", {})
+    assert records.read(str(role)) is not None
+
+
+def test_a_record_that_others_can_write_does_not_count(records: RoleRecords, role: Path) -> None:
+    """The next one has its own mode, and does not lie where a link leads."""
+    records.write(str(role), AT, "prxbus1-a", {})
+    path = Path(records.path_of(str(role)))
+    path.chmod(0o666)
+    with pytest.raises(RecordUnusable, match="others can change it"):
+        records.read(str(role))
+    records.write(str(role), AT, "prxbus1-b", {})
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.rename(path.with_suffix(".moved"))
+    path.symlink_to(path.with_suffix(".moved"))
+    with pytest.raises(RecordUnusable, match="is a link"):
+        records.read(str(role))
+
+
+def test_what_cannot_be_read_or_written_says_why(
+    records: RoleRecords, role: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder in the place of the record or of the records, one record too many, a large one."""
+    records.write(str(role), AT, "prxbus1-a", {})
+    monkeypatch.setattr(role_records, "RECORDS", 1)
+    with pytest.raises(RecordUnusable, match="remove some"):
+        records.write(str(role.parent), AT, "prxbus1-a", {})
+    Path(records.path_of(str(role))).unlink()
+    Path(records.path_of(str(role))).mkdir()
+    with pytest.raises(RecordUnusable, match="a folder"):
+        records.read(str(role))
+    (role / "x").touch()
+    with pytest.raises(RecordUnusable, match="File exists"):
+        RoleRecords(str(role / "x")).write(str(role), AT, "prxbus1-a", {})
+    monkeypatch.setattr(role_records, "RECORD_BYTES", 10)
+    with pytest.raises(RecordUnusable, match="would have"):
+        records.write(str(role), AT, "prxbus1-a", {})
