@@ -61,13 +61,12 @@ def roles_up(folder: Path, *roles: Path, options: tuple[str, ...] = ()) -> Itera
     home = folder / "nobody"
     home.mkdir(exist_ok=True)
     environ = {
-
-            "HOME": str(home),
-            "LIBREFANG_HOME": None,
-            "PRXBUS_CONFIG_DIR": str(home),
-            "XDG_CONFIG_HOME": None
-        ,
-        "XDG_STATE_HOME": None, "XDG_DATA_HOME": None,
+        "HOME": str(home),
+        "LIBREFANG_HOME": None,
+        "PRXBUS_CONFIG_DIR": str(home),
+        "XDG_CONFIG_HOME": None,
+        "XDG_STATE_HOME": None,
+        "XDG_DATA_HOME": None,
     }
     with tempfile.TemporaryDirectory(prefix="pxb", dir="/tmp") as bus:
         named = [argument for directory in roles for argument in ("--role", str(directory))]
