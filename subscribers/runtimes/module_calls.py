@@ -81,6 +81,10 @@ class Flight:
             log.error("what follows a call failed", hook=self.hook_id, error=shown(error, 300))
 
 
+Returns: TypeAlias = list[tuple[Flight, ModuleReturn]]
+"""What is to be told when no lock is held any more."""
+
+
 class CallBook:
     """Counts calls in and out, and holds those that cannot be sent yet. For one thread at a time."""
 
@@ -88,7 +92,8 @@ class CallBook:
         self._per_hook: dict[str, int] = {}
         self._bytes = 0
         self.total = 0
-        self.dropped = 0
+        self.dropped = self.lost = self.retried = 0
+        self.is_closed = False
         self.waiting: deque[Flight] = deque()
 
     def admit(self, flight: Flight) -> str | None:
@@ -110,6 +115,21 @@ class CallBook:
             self._per_hook[flight.hook_id] = left
         self.total -= 1
         self._bytes -= len(flight.call.input)
+
+    def lose(self, flight: Flight, reason: str, now: float) -> tuple[Flight, ModuleReturn]:
+        """Count a call out of which nothing will come; what is to be told."""
+        self.lost += 1
+        self.dismiss(flight)
+        return flight, flight.failed("lost", reason, now)
+
+    def again(self, flight: Flight, reason: str, now: float) -> Returns:
+        """Have a call wait that had not begun where it was sent, once; or what is to be told."""
+        if flight.retried or now >= flight.deadline or self.is_closed:
+            return [self.lose(flight, reason, now)]
+        flight.retried = True
+        self.retried += 1
+        self.waiting.append(flight)
+        return []
 
     def overdue(self, now: float) -> list[Flight]:
         """Waiting calls whose time is over; they are taken out."""

@@ -23,28 +23,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from broker.logs import get_logger
 from broker.protocol.errors import shown
 
 from ..hooks.module_hook import ModuleCall, ModuleHook, ModuleReturn
 from ..hooks.module_plan import Change, ModulePlan, State
-from .module_calls import CallBook, Done, Flight, Listeners, OnInject, OnLog, OnState
+from .module_calls import CallBook, Done, Flight, Listeners, OnInject, OnLog, OnState, Returns
 from .module_channel import ChannelBroken, FrameTooLong, call_frame
 from .module_process import ModuleProcess
 
 END_S: Final = 1.0
 """Seconds that a process whose successor has taken over may take to dispose its hooks."""
 
+LEAST_S: Final = 0.001
+"""Seconds that a call is given whose time was over while it waited: soon somebody will look."""
+
 TICK_S: Final = 0.02
 """Seconds between two looks while there is something to look at."""
 
 log = get_logger("subscribers.modules")
-
-
-Returns: TypeAlias = list[tuple[Flight, ModuleReturn]]
-"""What is to be told when the lock is not held any more."""
 
 
 class ModuleHost:
@@ -80,7 +79,7 @@ class ModuleHost:
         self._retired: list[ModuleProcess] = []
         self._why_next: str | None = None
         self._start_at = 0.0
-        self._numbers = self._starts = self._lost = self._retried = 0
+        self._numbers = self._starts = 0
         self._trouble: str | None = None
         self._closing = False
         self._wake = threading.Event()
@@ -164,8 +163,8 @@ class ModuleHost:
             return {
                 "under_way": self._book.total,
                 "dropped": self._book.dropped,
-                "lost": self._lost,
-                "retried": self._retried,
+                "lost": self._book.lost,
+                "retried": self._book.retried,
                 "restarts": max(0, self._starts - 1),
             }
 
@@ -176,9 +175,9 @@ class ModuleHost:
         """
         now = time.monotonic()
         with self._lock:
-            self._closing = True
+            self._closing = self._book.is_closed = True
             reason = f"the {self._name} host is being closed"
-            returns = [self._lose(flight, reason, now) for flight in self._book.waiting]
+            returns = [self._book.lose(flight, reason, now) for flight in self._book.waiting]
             self._book.waiting.clear()
         self._tell(returns)
         self._wake.set()
@@ -206,8 +205,10 @@ class ModuleHost:
         if standing.name == "later" or process is None or not process.is_ready or process.refuses:
             self._book.waiting.append(flight)
             return None
+        call = flight.call
+        if now != flight.started:  # it has waited
+            call = call._replace(timeout_s=max(flight.deadline - now, LEAST_S))
         self._numbers += 1
-        call = flight.call._replace(timeout_s=flight.deadline - now) if flight.sent else flight.call
         try:
             framed = call_frame(self._numbers, flight.hook_id, call)
         except (FrameTooLong, TypeError) as error:
@@ -228,20 +229,6 @@ class ModuleHost:
             if refusal is not None:
                 returns.append((flight, refusal))
         return returns
-
-    def _again(self, flight: Flight, reason: str, now: float) -> Returns:
-        """A call that had not begun where it was sent, and will not."""
-        if flight.retried or now >= flight.deadline or self._closing:
-            return [self._lose(flight, reason, now)]
-        flight.retried = True
-        self._retried += 1
-        self._book.waiting.append(flight)
-        return []
-
-    def _lose(self, flight: Flight, reason: str, now: float) -> tuple[Flight, ModuleReturn]:
-        self._lost += 1
-        self._book.dismiss(flight)
-        return flight, flight.failed("lost", reason, now)
 
     def _after_change(self, before: Mapping[str, State | None], after: Mapping[str, State | None]) -> Returns:
         """What follows from another state of hooks."""
@@ -285,7 +272,7 @@ class ModuleHost:
                     self._listeners.log(message["hook"], "warn", message["problem"], fields)
             elif kind in ("loading", "loaded", "refused", "quarantined"):
                 self._hear_of_hook(process, kind, message)
-        except (KeyError, TypeError) as error:  # a member is missing, or is something else
+        except Exception as error:  # a member is missing, or is something else; others are to be heard
             log.error("a host said what it may not", host=self._name, kind=kind, error=shown(error, 300))
 
     def _hear_done(self, process: ModuleProcess, message: dict[str, Any]) -> None:
@@ -313,7 +300,7 @@ class ModuleHost:
                 process.is_ready, process.version = True, message.get("version")
                 self._trouble = None
                 process.tell(Change(self._plan.to_load(), ()))
-                self._take_over_if_due(process)
+                returns += self._take_over_if_due(process)
             elif kind == "replace":
                 if process is self._current and self._next is None:
                     self._why_next = str(message["reason"])
@@ -323,10 +310,10 @@ class ModuleHost:
                 if message["started"]:
                     if self._plan.strike(flight.hook_id, process.heard, reason):
                         self._unload((flight.hook_id,))
-                    returns.append(self._lose(flight, reason, process.heard))
+                    returns.append(self._book.lose(flight, reason, process.heard))
                 else:
                     process.refuses = process.refuses or self._why_next is not None or self._next is not None
-                    returns += self._again(flight, reason, process.heard)
+                    returns += self._book.again(flight, reason, process.heard)
             returns += self._after_change(before, self._plan.states())
         self._tell(returns)
 
@@ -350,8 +337,8 @@ class ModuleHost:
             else:
                 process.loads = None
                 self._plan.refused(hook_id, message["error"], message.get("detail"))
-            self._take_over_if_due(process)
-            returns = self._after_change(before, {hook_id: self._plan.state(hook_id)})
+            returns = self._take_over_if_due(process)
+            returns += self._after_change(before, {hook_id: self._plan.state(hook_id)})
         self._tell(returns)
 
     # -- processes that come and go, with the lock held ---------------------------------------
@@ -364,14 +351,15 @@ class ModuleHost:
         for process in self._alive():
             process.tell(Change((), tuple(hook_ids)))
 
-    def _take_over_if_due(self, process: ModuleProcess) -> None:
+    def _take_over_if_due(self, process: ModuleProcess) -> Returns:
         """A fresh process that has loaded everything serves from now on, and the one before it retires."""
+        returns: Returns = []
         if process is not self._next or not self._plan.is_settled:
-            return
+            return returns
         before, self._current, self._next = self._current, process, None
         self._plan.switched()
         if before is None:
-            return
+            return returns
         self._retired.append(before)
         if before.has_board:
             before.hold()
@@ -379,7 +367,9 @@ class ModuleHost:
             for number, flight in [*before.flights.items()]:
                 if number not in begun:
                     del before.flights[number]
-                    self._again(flight, "its process begins nothing any more", time.monotonic())
+                    reason = "its process begins nothing any more"
+                    returns += self._book.again(flight, reason, time.monotonic())
+        return returns
 
     def _has_ended(self, process: ModuleProcess) -> None:
         """Its channel is closed: in its reader's thread, and the last thing that this does."""
@@ -404,9 +394,9 @@ class ModuleHost:
             flights, process.flights = process.flights, {}
             for number, flight in flights.items():
                 if number in begun or not process.has_board:
-                    returns.append(self._lose(flight, how, now))
+                    returns.append(self._book.lose(flight, how, now))
                 else:
-                    returns += self._again(flight, how, now)
+                    returns += self._book.again(flight, how, now)
             returns += self._after_change(before, self._plan.states())
         process.close()
         if not process.is_ending:

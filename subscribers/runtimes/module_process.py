@@ -35,7 +35,7 @@ READY_S: Final = 20.0
 LOAD_S: Final = 20.0
 """Seconds that one hook may take to load."""
 
-MARGIN_S: Final = 0.3
+MARGIN_S: Final = 0.5
 """Seconds beyond its time that a process is given to say something, or to end."""
 
 WAIT_S: Final = 5.0
@@ -138,7 +138,7 @@ class ModuleProcess:
     def past_hope(self, now: float) -> str | None:
         """Why it is to be killed, if it is."""
         if self.overdue:
-            return "a call was not answered in time"
+            return "it held its process up: a call was not answered in time"
         if not self.is_ready and now >= self.started + READY_S:
             return f"its process was not ready within {READY_S:g} s"
         if self.loads is not None and now >= self.loads[1] + LOAD_S:
