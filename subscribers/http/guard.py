@@ -30,6 +30,9 @@ BODY_SECONDS: Final = 10.0
 REQUESTS: Final = 256
 """Requests with the token that are answered at a time; those for health are not counted."""
 
+BODIES_BYTES: Final = 268_435_456
+"""What the bodies of all requests under way may take together (256 MiB)."""
+
 OPEN_PATHS: Final = ("/healthz",)
 
 OWN_HINT: Final = "the token is in http-token in the runtime directory"
@@ -74,6 +77,7 @@ class Guard:
         self._others = tuple(others.items())
         self._port = port
         self._now = now
+        self._bytes = 0  # of bodies under way, as they were announced
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or hand over what is not one."""
@@ -113,12 +117,21 @@ class Guard:
         self, entrance: Entrance, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None:
         """Answer a request that was let in."""
+        size = _announced(headers, entrance.body_bytes)
+        size = size if size <= entrance.body_bytes else 0  # a larger one is not read at all
+        self._bytes += size
         try:
+            if size and self._bytes > BODIES_BYTES:
+                raise Problem(
+                    503, "busy", "too many large bodies are under way", headers={"retry-after": "1"}
+                )
             body = await self._read(headers, receive, entrance.body_bytes)
         except Problem as problem:
             await problem.response()(scope, receive, send)
         else:
             await entrance.app(scope, _replaying(body, receive), send)
+        finally:
+            self._bytes -= size
 
     async def _read(self, headers: Headers, receive: Receive, most: int) -> bytes:
         """The body; raises :class:`Problem` for one that is too large, too slow, or no JSON by its header."""
@@ -176,9 +189,14 @@ def _unauthorized(code: str, detail: str, challenge: str, entrance: Entrance) ->
     )
 
 
+def _announced(headers: Headers, most: int) -> int:
+    """The bytes that a body is said to have; ``most`` for one that comes in chunks."""
+    told = headers.get("content-length", "0")
+    return int(told) if told.isdecimal() and "transfer-encoding" not in headers else most
+
+
 async def _read_body(headers: Headers, receive: Receive, most: int) -> bytes:
-    announced = headers.get("content-length", "0")
-    if announced.isdecimal() and int(announced) > most:
+    if _announced(headers, most) > most:
         raise _too_large(most)
     parts: list[bytes] = []
     size = 0

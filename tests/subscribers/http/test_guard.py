@@ -146,6 +146,23 @@ def test_a_full_house_is_told_to_those_with_the_token(api: Scene, monkeypatch: p
     assert api.problem(api.client.get("/healthz")) == (503, "no_bus", None)
 
 
+def test_bodies_have_a_bound_together(api: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What finds no room is told to come again, also one of unknown size; what has no body is answered."""
+    monkeypatch.setattr(guard, "BODIES_BYTES", 200)
+    assert api.client.post("/api/events", content=b"[]", headers=JSON).status_code == 422
+    large: list[bytes | Iterator[bytes]] = [
+        b" " * 201,
+        iter([b"[]"]),
+    ]  # the second one comes in chunks, and so may be of any size
+    for body in large:
+        answer = api.client.post("/api/events", content=body, headers=JSON)
+        assert api.problem(answer) == (503, "busy", None)
+        assert answer.headers["retry-after"] == "1"
+    assert api.client.post("/api/events", content=b" " * (guard.BODY_BYTES + 1)).status_code == 413
+    assert api.client.get("/api/hooks").status_code == 200
+    assert api.client.post("/api/events", content=b"[]", headers=JSON).status_code == 422
+
+
 def test_health_waits_for_no_body(api: Scene) -> None:
     """It is asked without a token, and whoever has none keeps nothing waiting."""
     scope = {
