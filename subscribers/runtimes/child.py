@@ -27,11 +27,14 @@ from collections.abc import Callable
 from ..hooks.invocation import Invocation
 from ..hooks.outcome import Outcome
 from .capture import Capture
-from .reaper import Reaper
+from .reaper import Reaper, Turn
 from .spawn import CHUNK, Child, StartFailed
 
 DRAIN_S = 0.05
 QUIET_S = 0.02
+
+YOUNG_S = 0.02
+"""Seconds after which a run counts as one that takes its time, and no longer as one that was just started."""
 
 SHUTTING_DOWN = "ended early: its subscriber is shutting down"
 UNWANTED = "ended early: nobody wants its result any more"
@@ -51,23 +54,35 @@ def run(
     becomes readable when nobody wants the run any more: it then ends as if its time were over.
     """
     asked = time.monotonic()
+    turn = reaper.turn()
     try:
         child = reaper.start(invocation)
+        return _Run(child, invocation, reaper, asked, unwanted, turn).outcome(on_end)
     except StartFailed as failure:
         if on_end is not None:
             on_end()
         return Outcome.not_started(str(failure))
-    return _Run(child, invocation, reaper, asked, unwanted).outcome(on_end)
+    finally:
+        turn.give()
 
 
 class _Run:
     """The loop over one child's descriptors."""
 
     def __init__(
-        self, child: Child, invocation: Invocation, reaper: Reaper, asked: float, unwanted: int | None
+        self,
+        child: Child,
+        invocation: Invocation,
+        reaper: Reaper,
+        asked: float,
+        unwanted: int | None,
+        turn: Turn,
     ) -> None:
         self._asked = asked
-        self._deadline = time.monotonic() + invocation.timeout_s
+        self._turn = turn
+        started = time.monotonic()
+        self._settled = started + YOUNG_S
+        self._deadline = started + invocation.timeout_s
         self._grace_s = invocation.grace_s
         self._bounds_leftovers = invocation.bounds_leftovers
         self._child = child
@@ -91,7 +106,11 @@ class _Run:
     def outcome(self, on_end: Callable[[], None] | None) -> Outcome:
         """Run to the end or to the deadline."""
         while self._ended is None:
-            self._attend(self._deadline - time.monotonic())
+            now = time.monotonic()
+            self._attend(min(self._deadline, self._settled) - now)
+            if now >= self._settled:
+                self._settled = math.inf
+                self._turn.give()
             if self._ended is None and (self._interrupted or time.monotonic() >= self._deadline):
                 return self._hand_over(on_end)
         duration_s = self._ended - self._asked

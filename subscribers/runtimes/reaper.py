@@ -25,8 +25,9 @@ from .orphans import Orphans
 from .process_table import Process, adopted, leftovers
 from .spawn import Child, StartFailed, spawn
 
-STARTS = 2
-"""Runs that are started at once: more threads at it fight for the interpreter, and all are slower."""
+TURNS = max(4, 2 * (os.cpu_count() or 1))
+"""Runs that have just been started, at once: more of them fight for processors and the interpreter, and all
+are slower."""
 
 TURN_S = 0.05
 """Seconds that a run waits for its turn to be started: a disk that hangs holds up nobody else."""
@@ -58,6 +59,19 @@ class ReaperStats:
     leftovers: int
 
 
+class Turn:
+    """One of few that start runs, until it is given back, or from the start none, for lack of one in time."""
+
+    def __init__(self, turns: threading.Semaphore) -> None:
+        self._turns: threading.Semaphore | None = turns if turns.acquire(timeout=TURN_S) else None
+
+    def give(self) -> None:
+        """Let another run have it; once is enough."""
+        turns, self._turns = self._turns, None
+        if turns is not None:
+            turns.release()
+
+
 class Reaper:
     """Starts runs, and ends those whose time is over. Thread-safe; one for a process.
 
@@ -80,7 +94,7 @@ class Reaper:
         self._max_graces = max_graces
         self._max_endings = max_endings
         self._lock = threading.Lock()
-        self._turns = threading.Semaphore(STARTS)
+        self._turns = threading.Semaphore(TURNS)
         self._idle = threading.Condition(self._lock)  # notified when nothing is running or ending
         self._owned: dict[int, object] = {}
         self._starting: set[object] = set()
@@ -117,6 +131,10 @@ class Reaper:
                 self._leftovers,
             )
 
+    def turn(self) -> Turn:
+        """Wait for a turn to start a run, for a moment at most: see :data:`TURN_S`."""
+        return Turn(self._turns)
+
     def start(self, invocation: Invocation) -> Child:
         """Start a run, to be given back with :meth:`collect` or :meth:`end`. Raises StartFailed."""
         with self._lock:
@@ -126,14 +144,9 @@ class Reaper:
                 raise StartFailed(f"{self._ending} earlier runs are out of time and still being ended")
             self._running += 1
         try:
-            turn = self._turns.acquire(timeout=TURN_S)
-            try:
-                with self.starting():
-                    child = spawn(invocation, sealed=self._sealed)
-                    self.own(child.process.pid, child)
-            finally:
-                if turn:
-                    self._turns.release()
+            with self.starting():
+                child = spawn(invocation, sealed=self._sealed)
+                self.own(child.process.pid, child)
         except BaseException:
             with self._lock:
                 self._running -= 1

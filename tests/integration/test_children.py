@@ -20,7 +20,7 @@ from subscribers.runtimes import reaper as reaper_module
 from subscribers.runtimes import spawn as spawn_module
 from subscribers.runtimes.child import run
 from subscribers.runtimes.process_table import read_table
-from subscribers.runtimes.reaper import STARTS, Reaper
+from subscribers.runtimes.reaper import TURNS, Reaper
 from subscribers.runtimes.spawn import Child
 
 LONG_S = 40.0
@@ -305,9 +305,9 @@ def test_a_start_that_hangs_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch
         return real(invocation, sealed=sealed)
 
     monkeypatch.setattr(reaper_module, "spawn", spawn)
-    with Reaper() as reaper, ThreadPoolExecutor(4) as threads:
-        hanging = [threads.submit(run, _invocation("/bin/true", "hangs"), reaper) for _ in range(STARTS + 1)]
-        for _ in range(STARTS):
+    with Reaper() as reaper, ThreadPoolExecutor(TURNS + 1) as threads:
+        hanging = [threads.submit(run, _invocation("/bin/true", "hangs"), reaper) for _ in range(TURNS + 1)]
+        for _ in range(TURNS):
             assert begun.acquire(timeout=LONG_S)
         assert run(_invocation("/bin/true"), reaper).status == "ok"
         assert not any(each.done() for each in hanging)
