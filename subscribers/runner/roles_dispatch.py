@@ -21,6 +21,7 @@ from broker.logs import get_logger
 from broker.protocol.decisions import Answer
 from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
+from broker.protocol.topics import LIFECYCLE
 
 from ..hooks.module_hook import ModuleCall, ModuleReturn
 from ..hooks.role_chain import CORE_NAME, Core, Turn, Walk
@@ -37,6 +38,11 @@ from .views import lifecycle_event
 
 FUNCTIONS_TOPIC: Final = "prx.rolebox.functions"
 """Asked for the functions of a session, and to activate or deactivate some."""
+
+RESULT_TOPIC: Final = f"{LIFECYCLE}tool_result"
+"""Asked with a tool's raw output, which only transforms may see; its copy is an event without it."""
+
+PROMPT_TOPIC: Final = f"{LIFECYCLE}system_transform"
 
 CLAIM_S: Final = 0.5
 """Seconds that the copy of an event waits for the ask that it may belong to, where that matters."""
@@ -130,16 +136,19 @@ class RolesDispatcher:
         if ask.cancelled or now >= ask.deadline:
             self._note("late")
             return
-        found = self._rounds.begin(ask.event, now, ask)
+        event = ask.event
+        if event.topic != FUNCTIONS_TOPIC and (event.topic == RESULT_TOPIC or not self._concerns(event)):
+            ask.reply(())
+            return
+        found = self._rounds.begin(event, now, ask)
         if found is not None:
             self._enter(found)
 
     def event(self, event: Event) -> None:
         """Handle an event that everybody sees, unless it is or was asked about."""
-        name = lifecycle_event(event.topic)
-        if name is None or (name not in REMEMBERED and rolebox_event(name) not in self.roles.listens):
+        if not self._concerns(event):
             return  # not remembered either: there may be many
-        if name == "system_transform":  # what is put into a prompt that nobody gets would be lost
+        if event.topic == PROMPT_TOPIC:  # what is put into a prompt that nobody gets would be lost
             with self._lock:
                 if len(self._copies) >= HELD:
                     self._copies.popleft()
@@ -170,6 +179,14 @@ class RolesDispatcher:
         self._memory.store()
 
     # -- parts --------------------------------------------------------------------------------
+
+    def _concerns(self, event: Event) -> bool:
+        """Whether a hook may listen to it, or it says something of its session."""
+        name = lifecycle_event(event.topic)
+        if name is None:
+            return False
+        listens = rolebox_event(name)
+        return name in REMEMBERED or listens in self.roles.listens or listens == SYSTEM
 
     def _observe(self, event: Event) -> None:
         found = self._rounds.begin(event, time.monotonic())

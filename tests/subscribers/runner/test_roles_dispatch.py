@@ -287,6 +287,16 @@ def test_many_hooks_without_a_handler_are_passed_over(stage: Stage) -> None:
     assert stage.ask("tool_call_start", BASH).decision.updated_input == {"command": "ls 1"}
 
 
+def test_nobody_sees_a_result_before_it_was_transformed(stage: Stage) -> None:
+    """The ask with a tool's raw output is passed over; its copy, which does not have it, is an event."""
+    stage.hook("watch", "event", lambda _: ok())
+    ask = stage.ask("tool_result", {"tool": "Bash", "output": "secret"})
+    assert ask.wait().answers == []
+    stage.dispatcher.event(ask.event._replace(content=b'{"tool": "Bash"}'))
+    until(lambda: len(stage.runs()) == 1, "the report")
+    assert [b"secret" in call.input for _, call in stage.hosts.calls] == [False]
+
+
 def test_a_hook_that_is_out_of_force_is_not_called(stage: Stage) -> None:
     """Nor is it reported with each event, until it is back."""
     stage.hook("bad", "tool.execute.before", appends("bad"))
