@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +74,17 @@ def test_roles_come_to_names_chains_and_functions(roles: RoleSet) -> None:
     assert "none.py" in roles.missing[1].reason
 
 
-def test_the_log_has_the_page_s_names_and_messages(
-    roles: RoleSet, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def logged() -> Iterator[StringIO]:
+    """What is logged, as JSON lines."""
+    stream = StringIO()
+    configure("debug", json=True, stream=stream)
+    yield stream
+    configure()
+
+
+def test_the_log_has_the_page_s_names_and_messages(roles: RoleSet, logged: StringIO) -> None:
     """Loader, registry, and a logger for each hook; what a hook logs cannot pose as something else."""
-    configure("debug", json=True)
     hook = next(iter(roles.hooks.values()))
     log_state(hook, State("loading"))
     log_state(hook, State("loaded", ("onEvent",)))
