@@ -131,10 +131,7 @@ export class Rolebox {
         ...inherited(process.env),
       }));
       const said = await answer.json();
-      if (!answer.ok) {
-        this.#place = null; // it may be served elsewhere by now, with another token
-        throw new Error(said.detail ?? `the bus answers ${answer.status}`);
-      }
+      if (!answer.ok) throw new Error(said.detail ?? `the bus answers ${answer.status}`);
       const missing = said.heard.filter((each) => each.silence !== null);
       this.problem = missing.map((each) => `${each.decider}: ${each.silence}`).join(", ") || null;
       this.decision = said;
@@ -144,17 +141,26 @@ export class Rolebox {
     return this.decision;
   }
 
+  /** The answer from where the API is served; where it is served no more, that is looked up anew, once. */
   async #post(body) {
-    this.#place ??= found(this.#given, this.#runtimeDir ?? runtimeDirectory(process.env));
-    const { address, token } = this.#place;
+    const known = this.#place;
+    if (known !== null) {
+      try {
+        const answer = await this.#send(known, body);
+        if (answer.status !== 401) return answer;
+      } catch (error) {
+        if (error.cause?.code !== "ECONNREFUSED") throw error; // it may have been asked
+      }
+    }
+    this.#place = null;
+    this.#place = found(this.#given, this.#runtimeDir ?? runtimeDirectory(process.env));
+    return this.#send(this.#place, body);
+  }
+
+  #send({ address, token }, body) {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const signal = AbortSignal.timeout((this.timeout + GRACE_SECONDS) * 1000);
-    try {
-      return await fetch(`${address}/api/ask`, { method: "POST", headers, body, signal });
-    } catch (error) {
-      this.#place = null;
-      throw error;
-    }
+    return fetch(`${address}/api/ask`, { method: "POST", headers, body, signal });
   }
 }
 

@@ -263,6 +263,58 @@ def test_an_agent_that_a_hook_has_started_is_as_deep_as_it_says(bus: str) -> Non
     assert depths == [(3, "x:y:1"), (7, "x:y:1")]
 
 
+MOVED = """
+import { createServer } from "node:http";
+import { writeFileSync } from "node:fs";
+const [, adapter, folder] = process.argv;
+const { Rolebox } = await import(adapter);
+const asked = [], said = [];
+let current;
+const write = (name, text) => writeFileSync(`${folder}/${name}`, `${text}\\n`);
+const token = (text) => { current = text; write("http-token", text); };
+const serve = async () => {
+  const server = createServer((request, answer) => {
+    const known = request.headers.authorization === `Bearer ${current}`;
+    asked.push(known);
+    answer.writeHead(known ? 200 : 401, { connection: "close" });
+    answer.end(JSON.stringify({ allowed: true, heard: [], updated_input: null, detail: "no" }));
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  write("http-address", `http://127.0.0.1:${server.address().port}`);
+  return server;
+};
+const rolebox = new Rolebox({ session: "s1", runtimeDir: folder });
+const call = async () => { await rolebox.chatMessage("a"); said.push(rolebox.problem); };
+token("one");
+let server = await serve();
+await call();
+await new Promise((done) => server.close(done));
+server = await serve();
+await call();
+token("two");
+await call();
+await new Promise((done) => server.close(done));
+await call();
+console.log(JSON.stringify({ said, asked }));
+server.close();
+"""
+
+
+def test_an_agent_in_node_finds_a_bus_that_was_started_again(
+    tmp_path: Path, require_tool: Callable[[str], str]
+) -> None:
+    """At another port, with another token: the call that notices it is answered; with none, it is told."""
+    adapter = prxbus("adapter", "node", "--path").stdout.strip()
+    command = [require_tool("node"), "--input-type=module", "-e", MOVED, adapter, str(tmp_path)]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PRXBUS_")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=environ)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["said"][:3] == [None, None, None]
+    assert "ECONNREFUSED" in found["said"][3]
+    assert found["asked"] == [True, True, True, False, True]  # the first is the start of the session
+
+
 def test_types_of_events_are_those_of_the_catalogue() -> None:
     """The tables of both adapters say of each type what the dialect says."""
     node = Path(rolebox.__file__).with_suffix(".mjs").read_text()
