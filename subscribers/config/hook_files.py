@@ -17,15 +17,12 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from ..dialects.nearest import nearest
 from ..hooks.diagnostics import Diagnostic
+from .tables import Kind, Tables
 
 KEY: Final = "hook_file"
-
-TABLES: Final = 64
-"""Tables in one file."""
 
 AGENTS_OWN: Final = (
     (".claude", "settings.json", "Claude Code"),
@@ -55,6 +52,9 @@ class Table(BaseModel):
     )
 
 
+KIND: Final = Kind(KEY, Table, "hook files", "a hook file needs a path", 'path = "hooks.json"')
+
+
 class HookFile(NamedTuple):
     """One table that holds: the absolute ``path`` of a hook file, and its ``profile`` where it names one.
 
@@ -81,52 +81,17 @@ def read(
 
     A table with a fault is left out; the others hold. ``folder``: what a relative path is relative to.
     """
-    written = document.get(KEY, [])
-    if not isinstance(written, list) or not all(isinstance(table, Mapping) for table in written):
-        said = _fault(path, KEY, "not_a_table", "hook files are tables of their own", "write [[hook_file]]")
-        return (), [said]
+    tables = Tables(KIND, document, path)
     found: list[HookFile] = []
-    faults: list[Diagnostic] = []
-    if len(written) > TABLES:
-        faults.append(_fault(path, KEY, "too_many", f"there are {len(written)} tables; {TABLES} are read"))
-    for index, table in enumerate(written[:TABLES]):
-        place = f"{KEY}[{index}]"
-        try:
-            checked = Table.model_validate(table)
-        except ValidationError as error:
-            faults += [
-                _explained(path, place, fault["type"], fault["loc"], fault["msg"]) for fault in _of(error)
-            ]
-            continue
+    for place, checked in tables.read():
         target = os.path.abspath(os.path.join(folder, os.path.expanduser(checked.path)))
         agent = owner(target) or owner(os.path.realpath(target))
         if agent is not None:
             message = f"{agent} runs the hooks of {target} itself: they would run twice"
             hint = "copy them with `prxbus hooks import`, or have the agent ask here with `prxbus attach`"
-            faults.append(_fault(path, f"{place}.path", "agents_own_file", message, hint))
+            tables.fault(f"{place}.path", "agents_own_file", message, hint)
         elif any(target == each.path for each in found):
-            faults.append(
-                _fault(path, f"{place}.path", "duplicate_file", f"{target} is named before", "remove it")
-            )
+            tables.fault(f"{place}.path", "duplicate_file", f"{target} is named before", "remove it")
         else:
             found.append(HookFile(target, checked.profile, is_workspace, checked.on_failure))
-    return tuple(found), faults
-
-
-def _of(error: ValidationError) -> Any:
-    return error.errors(include_url=False, include_input=False, include_context=False)
-
-
-def _explained(path: str, place: str, kind: str, where: tuple[int | str, ...], message: str) -> Diagnostic:
-    field = place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
-    if kind == "extra_forbidden":
-        near = nearest(str(where[-1]), Table.model_fields)
-        hint = f"did you mean {near}?" if near else f"there are {', '.join(Table.model_fields)}"
-        return _fault(path, field, "unknown_setting", "there is no such setting", hint)
-    if kind == "missing":
-        return _fault(path, field, "missing", "a hook file needs a path", 'write path = "hooks.json"')
-    return _fault(path, field, "bad_value", f"it is refused: {message}", "correct or remove it")
-
-
-def _fault(path: str, field: str, code: str, message: str, hint: str | None = None) -> Diagnostic:
-    return Diagnostic("error", code, path, None, None, field, message, hint)
+    return tuple(found), tables.faults

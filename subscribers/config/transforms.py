@@ -19,15 +19,12 @@ import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
-from ..dialects.nearest import nearest
 from ..hooks.diagnostics import Diagnostic
+from .tables import Kind, Tables
 
 KEY: Final = "transform"
-
-TABLES: Final = 64
-"""Tables in one file."""
 
 TIMEOUT_S: Final = 5.0
 """Seconds of a table that does not say: what the LibreFang page gives a hook."""
@@ -81,6 +78,11 @@ class Table(BaseModel):
             raise ValueError(f"its words cannot be told apart: {error}") from None
 
 
+KIND: Final = Kind(
+    KEY, Table, "transforms", "a transform needs a command", 'command = ["./program", "argument"]'
+)
+
+
 class Transform(NamedTuple):
     """One table that holds. ``path`` is its file, ``folder`` (absolute) where its command starts and
     where a relative one is looked for: the workspace, or the folder of the user's file.
@@ -99,50 +101,12 @@ def read(
 
     A table with a fault is left out; the others hold.
     """
-    written = document.get(KEY, [])
-    if not isinstance(written, list) or not all(isinstance(table, Mapping) for table in written):
-        fault = _fault(path, KEY, "not_a_table", "transforms are tables of their own", "write [[transform]]")
-        return (), [fault]
+    tables = Tables(KIND, document, path)
     found: list[Transform] = []
-    faults: list[Diagnostic] = []
-    if len(written) > TABLES:
-        faults.append(_fault(path, KEY, "too_many", f"there are {len(written)} tables; {TABLES} are read"))
-    for index, table in enumerate(written[:TABLES]):
-        place = f"{KEY}[{index}]"
-        checked = _check(table, path, place)
-        if not isinstance(checked, Table):
-            faults.extend(checked)
-        elif (name := checked.name or f"{os.path.basename(path)}:{place}") in (t.name for t in found):
-            faults.append(
-                _fault(path, f"{place}.name", "duplicate_name", f"{name!r} is another table's", "rename one")
-            )
+    for place, table in tables.read():
+        name = table.name or f"{os.path.basename(path)}:{place}"
+        if any(name == other.name for other in found):
+            tables.fault(f"{place}.name", "duplicate_name", f"{name!r} is another table's", "rename one")
         else:
-            found.append(Transform(name, path, folder, checked))
-    return tuple(found), faults
-
-
-def _check(table: Mapping[str, Any], path: str, place: str) -> Table | list[Diagnostic]:
-    try:
-        return Table.model_validate(table)
-    except ValidationError as error:
-        return [
-            _explain(path, place, fault["type"], fault["loc"], fault["msg"])
-            for fault in error.errors(include_url=False, include_input=False, include_context=False)
-        ]
-
-
-def _explain(path: str, place: str, kind: str, where: tuple[int | str, ...], message: str) -> Diagnostic:
-    field = place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
-    if kind == "extra_forbidden":
-        near = nearest(str(where[-1]), Table.model_fields)
-        hint = f"did you mean {near}?" if near else f"there are {', '.join(Table.model_fields)}"
-        return _fault(path, field, "unknown_setting", "there is no such setting", hint)
-    if kind == "missing":
-        return _fault(
-            path, field, "missing", "a transform needs a command", 'write command = ["./program", "argument"]'
-        )
-    return _fault(path, field, "bad_value", f"it is refused: {message}", "correct or remove it")
-
-
-def _fault(path: str, field: str, code: str, message: str, hint: str | None = None) -> Diagnostic:
-    return Diagnostic("error", code, path, None, None, field, message, hint)
+            found.append(Transform(name, path, folder, table))
+    return tuple(found), tables.faults

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from subscribers.config.files import load, user_file, workspace_file
-from subscribers.config.hook_files import AGENTS_OWN, TABLES, HookFile, owner, read
+from subscribers.config.hook_files import AGENTS_OWN, HookFile, owner, read
+from subscribers.config.tables import TABLES
 
 
 def test_a_table_names_a_file_and_whose_rules_hold_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

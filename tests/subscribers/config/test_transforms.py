@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from subscribers.config.files import load, user_file, workspace_file
-from subscribers.config.transforms import TABLES, TIMEOUT_S, Table, read
+from subscribers.config.tables import TABLES
+from subscribers.config.transforms import TIMEOUT_S, Table, read
 from subscribers.hooks.diagnostics import Diagnostic
 
 
