@@ -28,6 +28,7 @@ from subscribers.dialects.environment import HOOK_VARIABLES, RULES  # noqa: E402
 from subscribers.dialects.librefang_differences import DIFFERENCES  # noqa: E402
 from subscribers.dialects.prx_plugin_rules import KEYS  # noqa: E402
 from subscribers.dialects.prx_rules import FIELDS, METACHARACTERS  # noqa: E402
+from subscribers.dialects.rolebox_differences import DIFFERENCES as ROLEBOX_DIFFERENCES  # noqa: E402
 from subscribers.hooks.import_plan import SKIPS  # noqa: E402
 from subscribers.http.application import describe_api  # noqa: E402
 
@@ -129,6 +130,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "rolebox-view": lambda: dialect_table(("rolebox",)),
     "librefang-differences": lambda: table(
         ("", "About", "The page", "The program", "prxbus"), ((d.number, *d[1:]) for d in DIFFERENCES)
+    ),
+    "rolebox-differences": lambda: table(
+        ("", "About", "The page", "The program", "prxbus"), ((d.number, *d[1:]) for d in ROLEBOX_DIFFERENCES)
     ),
     "codex-profiles": profiles_table,
     "codex-leniencies": lambda: table(
