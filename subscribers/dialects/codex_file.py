@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
 from ..hooks.diagnostics import Diagnostic, quote
 from .codex_events import EVENTS
@@ -39,34 +39,20 @@ class Read(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-def read_document(
-    content: bytes,
-    path: str,
-    profile: Profile,
-    *,
-    strict: bool = False,
-    first_order: int = 0,
-    inspected_before: int = 0,
-    windows: bool = False,
-    lines: bool = False,
-) -> CodexDocument:
-    """Read a hook file. Raises nothing: what is wrong becomes a diagnostic.
+class How(TypedDict, total=False):
+    """How a file is read beside its own words; what is left out holds as in :func:`read_entries`."""
 
-    ``path`` is absolute, for trust keys hold it; one that ends in ``.toml`` is a ``config.toml``.
-    ``first_order`` numbers the first handler, ``inspected_before`` says how many handlers other files had
-    already, of those that a profile allows in all. ``lines``: every handler gets its line, which costs about
-    as much as all else.
-    """
-    return read_entries(
-        content,
-        path,
-        profile,
-        strict=strict,
-        first_order=first_order,
-        inspected_before=inspected_before,
-        windows=windows,
-        lines=lines,
-    ).document
+    strict: bool
+    first_order: int
+    inspected_before: int
+    windows: bool
+    lines: bool
+
+
+def read_document(content: bytes, path: str, profile: Profile, **how: Unpack[How]) -> CodexDocument:
+    """Read a hook file for those who run it: as :func:`read_entries`, and without lines unless asked for."""
+    how.setdefault("lines", False)
+    return read_entries(content, path, profile, **how).document
 
 
 def read_entries(
@@ -80,7 +66,13 @@ def read_entries(
     windows: bool = False,
     lines: bool = True,
 ) -> Read:
-    """As :func:`read_document`, with everything that stands in the file."""
+    """Read a hook file, with everything that stands in it. Raises nothing: what is wrong is a diagnostic.
+
+    ``path`` is absolute, for trust keys hold it; one that ends in ``.toml`` is a ``config.toml``.
+    ``first_order`` numbers the first handler, ``inspected_before`` says how many handlers other files had
+    already, of those that a profile allows in all. ``lines``: every handler gets its line, which costs about
+    as much as all else.
+    """
     findings = CodexFindings(path, profile)
     budget = max(0, profile.max_handlers - inspected_before)
     reading = Reading(findings, windows, first_order, budget)
