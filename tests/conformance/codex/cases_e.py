@@ -112,7 +112,7 @@ def e3_4() -> None:
 
 
 _HOOKS: Final = "tests/integration/test_codex_hooks.py"
-_DISPATCH: Final = "tests/subscribers/runner/test_codex_dispatch.py"
+_DISPATCH: Final = "tests/subscribers/runner/test_codex_dispatch_async.py"
 _CHILDREN: Final = "tests/integration/test_children.py"
 _NO_MCP: Final = "handlers of type mcp_tool are listed and not run: prxbus is no MCP client"
 
