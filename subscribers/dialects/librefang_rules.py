@@ -16,7 +16,7 @@ NAME: Final = "librefang"
 FILE_NAME: Final = "HOOK.yaml"
 
 MAX_FILE_BYTES: Final = 16_384
-"""Bytes of a ``HOOK.yaml``: the parser is written in Python, and takes half a second for so much at worst."""
+"""Bytes of a ``HOOK.yaml``: a hook needs a tenth of it, and a folder may hold many."""
 MAX_DEPTH: Final = 16
 """Lists and mappings within each other; a hook needs two."""
 ONE_DOCUMENT: Final = "a HOOK.yaml describes one hook"

@@ -131,7 +131,7 @@ class _Entry:
 
     def events(self) -> list[Node]:
         node = _value(self.node, "events")
-        return node.items()[: rules.MAX_FILTER] if node is not None and node.kind == "list" else []
+        return node.items()[: rules.MAX_EVENTS] if node is not None and node.kind == "list" else []
 
     def handlers(self, counts: dict[str, int]) -> Iterator[Handler]:
         """One for each event that is named, and one without any for an entry that names none."""

@@ -130,6 +130,7 @@ class _RoleReading:
     def read(self) -> Role:
         name = self.name()
         hooks, switch = self.hooks()
+        self.subagents()
         disabled = tuple(self.function_names("disable_functions"))
         functions = self.functions(disabled)
         automatic = self.function_names("auto_activate")
@@ -218,10 +219,20 @@ class _RoleReading:
         switch = entries.get("auto_activate")
         return None if switch is None else self.reading.flag(switch.value, f"{field}.auto_activate")
 
+    def subagents(self) -> None:
+        """That hooks of subagents do not run: rolebox reads those of the role alone, too."""
+        node = self.value("subagents")
+        for index, item in enumerate(node.items() if node is not None and node.kind == "list" else ()):
+            keys = [key for key, _ in item.pairs() if key.text == "hooks"] if item.kind == "mapping" else []
+            if keys:
+                message = "hooks of a subagent are not read"
+                hint = "declare them for the role itself"
+                self.reading.say("not_provided", keys[0], f"subagents[{index}].hooks", message, hint)
+
     def functions(self, disabled: tuple[str, ...]) -> tuple[str, ...]:
         """The functions that the role has, by name: rolebox's own, its own, without the disabled ones."""
         names = dict.fromkeys((*rules.OWN_FUNCTIONS, *self.function_names("functions")))
-        return tuple(name for name in names if name not in disabled)[: rules.MAX_FUNCTIONS]
+        return tuple(name for name in names if name not in disabled)
 
     def function_names(self, key: str) -> dict[str, Node]:
         """A list of names of functions, each with its place."""

@@ -154,8 +154,12 @@ class _Hook:
         if not items:
             hint = _EXAMPLES["events"]
             self.reading.say("no_events", node, self.at("events"), "the list of events is empty", hint)
+        if len(items) > rules.MAX_EVENTS:
+            message = f"{len(items):,} events are more than {rules.MAX_EVENTS}"
+            self.reading.say("too_many", node, self.at("events"), message, "name each once")
+            return ()
         found: dict[str, None] = {}
-        for index, item in enumerate(items[: rules.MAX_FILTER]):
+        for index, item in enumerate(items):
             field = f"{self.at('events')}[{index}]"
             name = self.reading.text(item, field, rules.MAX_NAME)
             if name is None:

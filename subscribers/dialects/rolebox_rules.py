@@ -52,6 +52,8 @@ MAX_NAME: Final = 128
 MAX_DESCRIPTION: Final = 4_096
 MAX_MODULE: Final = 4_096
 """Characters of the path of a module."""
+MAX_EVENTS: Final = 64
+"""Entries in the list of a hook's events, which has five at most if each is named once."""
 MAX_FILTER: Final = 256
 """Names in a filter's list, and characters of each."""
 MAX_FUNCTIONS: Final = 64
