@@ -73,6 +73,8 @@ def test_a_remark_on_several_handlers_is_written_out_once() -> None:
 def test_a_file_is_told_when_it_is_not_trusted_refused_or_empty() -> None:
     """What is not trusted says how it would run; a refused file is counted; an empty one says so."""
     assert "runs only under prxbus up --workspace ." in report(file(GOOD, trusted=False))
+    role = replace(file(GOOD, trusted=False), dialect="rolebox")
+    assert "runs only under prxbus up --role ." in report(role)
     refused = Explained((), (replace(FAULT, line=None, column=None),), refused=True)
     told = report(file(explained=refused, dialect=None))
     assert "  error: hooks.erorr: there is no event [unknown_event]" in told
