@@ -533,7 +533,8 @@ function heldUp(lane) {
   if (index && rss - lane.grown > limits.memoryMb + GROWTH_MB && [...lanes].every((other) => other === lane || !other.blocked?.index)) {
     return lose(lane, hook ?? null, `it used more than ${limits.memoryMb} MB of memory`);
   }
-  if (!lane.retired && hook) {
+  const mayMove = lane.hooks.size > 1 && (!slow.has(lane) || slow.size < SLOW_LANES);
+  if (!lane.retired && hook && mayMove) {
     const othersWait = [...lane.calls.values()].some((call) => call.hook !== hook);
     if (ms >= (lane.loads.size && !othersWait ? BLOCK_LOADING_MS : BLOCK_MS)) isolate(lane, hook);
   }

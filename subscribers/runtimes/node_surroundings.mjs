@@ -257,7 +257,7 @@ function written(fields) {
   if (fields === undefined || fields === null) return '{}';
   try {
     const whole = typeof fields === 'object' && !Array.isArray(fields) && !(fields instanceof Error) ? fields : { value: fields };
-    const text = JSON.stringify(whole, (_key, value) => (value instanceof Error ? (value.stack ?? String(value)) : typeof value === 'bigint' ? String(value) : value));
+    const text = JSON.stringify(whole, (_key, value) => (value instanceof Error ? (traceOf(value) ?? String(value)) : typeof value === 'bigint' ? String(value) : value));
     return text.length <= FIELDS_CHARACTERS ? text : JSON.stringify({ cut: text.slice(0, FIELDS_CHARACTERS) });
   } catch (error) {
     return JSON.stringify({ unwritable: inWords(error) });

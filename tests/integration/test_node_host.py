@@ -1,0 +1,539 @@
+"""Hooks that are JavaScript modules, in the process that holds them: what they are given, do and leave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from subscribers.hooks.module_hook import Handler
+from subscribers.runtimes.node_program import NodeProgram
+from tests.integration.node_scene import NodeScene, node_hooks, node_or_skip
+from tests.integration.waiting import until
+
+pytestmark = [
+    pytest.mark.timeout(120),
+    pytest.mark.may_leak("the host of the module starts a process; its end is looked at when it is closed"),
+]
+
+
+@pytest.fixture(scope="module")
+def node(require_tool: Callable[[str], str]) -> NodeProgram:
+    """The installed Node."""
+    return node_or_skip(require_tool)
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory, node: NodeProgram) -> Iterator[NodeScene]:
+    """A host of two threads."""
+    with node_hooks(node, tmp_path_factory.mktemp("role"), workers=2) as scene:
+        yield scene
+
+
+PACKAGE = {
+    "lib/count.mjs": "let n = 0; export const next = () => ++n;",
+    "lib/count.cjs": "let n = 0; exports.next = () => ++n; exports.kind = 'common';",
+    "lib/data.json": '{"v": 7}',
+    "lib/ring_a.mjs": "import { b } from './ring_b.mjs'; export const a = () => 'a' + b();",
+    "lib/ring_b.mjs": "import { a } from './ring_a.mjs'; export const b = () => typeof a;",
+    "node_modules/pkg/package.json": '{"exports": {"import": "./i.mjs", "require": "./r.cjs"}}',
+    "node_modules/pkg/i.mjs": "export const how = 'imported';",
+    "node_modules/pkg/r.cjs": "exports.how = 'required';",
+    "modern/package.json": '{"type": "module"}',
+    "classic/package.json": '{"type": "commonjs"}',
+    "broken/package.json": "{",
+}
+"""Files that the modules of a role import."""
+
+FORMS = {
+    "default.js": ("export default { onEvent(ctx) { ctx.inject('default') } }", "default"),
+    "named.js": ("export function onEvent(ctx) { ctx.inject('named') }", "named"),
+    "async.js": ("export const onEvent = async (ctx) => { await null; ctx.inject('async') }", "async"),
+    "both.mjs": (
+        """
+        export default { onEvent(ctx) { ctx.inject('default first') } };
+        export const onEvent = () => {}, onChatMessage = () => {};
+        """,
+        "default first",
+    ),
+    "class.mjs": (
+        "export default class { #n = 3; onEvent(ctx) { ctx.inject('class ' + this.#n) } }",
+        "class 3",
+    ),
+    "object.mjs": ("class A { onEvent(ctx) { ctx.inject('object') } } export default new A()", "object"),
+    "common.cjs": ("module.exports = { onEvent(ctx) { ctx.inject(__dirname.slice(0, 1)) } }", "/"),
+    "exports.js": ("exports.onEvent = (ctx) => ctx.inject(typeof require)", "function"),
+    "transpiled.js": (
+        "exports.__esModule = true; exports.default = { onEvent(ctx) { ctx.inject('t') } }",
+        "t",
+    ),
+    "hashbang.js": ("#!/usr/bin/env node\nmodule.exports = { onEvent: (ctx) => ctx.inject('hash') }", "hash"),
+    "waits.mjs": (
+        "const v = await 5; export default { onEvent(ctx) { ctx.inject('waited ' + v) } }",
+        "waited 5",
+    ),
+    "modern/type.js": ("export const onEvent = (ctx) => ctx.inject(String(this))", "undefined"),
+    "classic/type.js": ("export default { onEvent(ctx) { ctx.inject('anyhow') } }", "anyhow"),
+    "broken/type.js": ("export default { onEvent(ctx) { ctx.inject('anyhow') } }", "anyhow"),
+    "meta.mjs": (
+        """
+        const { url, filename, dirname, resolve } = import.meta;
+        const facts = [url.slice(0, 8), filename.slice(-8), resolve('./x.js') === `file://${dirname}/x.js`];
+        export const onEvent = (ctx) => ctx.inject(facts.join());
+        """,
+        "file:///,meta.mjs,true",
+    ),
+    "imports.mjs": (
+        """
+        import { next } from './lib/count.mjs';
+        import count, { kind } from './lib/count.cjs';
+        import data from './lib/data.json';
+        import { a } from './lib/ring_a.mjs';
+        import { existsSync } from 'node:fs';
+        import path from 'path';
+        import { how } from 'pkg';
+        const say = () => [next(), count.next(), kind, data.v, a(), existsSync('/'), path.sep, how].join(' ');
+        export default { onEvent(ctx) { ctx.inject(say()) } };
+        """,
+        "1 1 common 7 afunction true / imported",
+    ),
+    "dynamic.mjs": (
+        """
+        import { next } from './lib/count.mjs';
+        export default {
+          async onEvent(ctx) {
+            const again = await import('./lib/count.mjs');
+            const pkg = await import('pkg');
+            const common = await import('./lib/count.cjs');
+            ctx.inject([again.next === next, pkg.how, common.default.next()].join(' '));
+          },
+        };
+        """,
+        "true imported 1",
+    ),
+    "requires.cjs": (
+        """
+        const count = require('./lib/count.cjs');
+        const { v } = require('./lib/data');
+        const os = require('os');
+        const place = require.resolve('./lib/count.cjs').endsWith('count.cjs');
+        module.exports = {
+          async onEvent(ctx) {
+            const { next } = await import('./lib/count.mjs');
+            const same = require('./lib/count.cjs') === count;
+            ctx.inject([count.next(), same, v, require('pkg').how, typeof os.cpus, next(), place].join(' '));
+          },
+        };
+        """,
+        "1 true 7 required function 1 true",
+    ),
+}
+"""Modules, and what their handler injects."""
+
+
+def test_every_form_of_a_module_is_loaded(on: NodeScene) -> None:
+    """ES modules and CommonJS, default and named exports, objects and classes: each handler runs, also of a
+    ``.js`` with ``export default`` beside no package.json.
+    """
+    for name, text in PACKAGE.items():
+        on.write(name, text)
+    for name, (source, _) in FORMS.items():
+        on.javascript(name, source, name=name)
+    states = on.settled()
+    assert {name: states[name].reason for name in FORMS} == dict.fromkeys(FORMS)
+    assert {name: on.call(name, "onEvent").injected for name in FORMS} == {
+        name: (said,) for name, (_, said) in FORMS.items()
+    }
+    assert states["both.mjs"].handlers == ("onChatMessage", "onEvent")
+
+
+BAD = {
+    "syntax.mjs": (
+        "import 'fs';\nexport default {\n  f() { const x = ; }\n}\n",
+        "syntax.mjs:3",
+        "const x = ;",
+    ),
+    "syntax.js": ("export default {\n\n\n  f() { const x = ; }\n}\n", "syntax.js:4", "const x = ;"),
+    "syntax.cjs": ("module.exports = {\n  f() { const x = ; }\n}\n", "syntax.cjs:2", "const x = ;"),
+    "nested.mjs": ("import './syntax.mjs';", "syntax.mjs:3", "const x = ;"),
+    "throws.mjs": ("\n\nthrow new Error('no luck')", "Error: no luck", "throws.mjs:3:7"),
+    "throws.cjs": ("\nthrow new TypeError('no luck')", "TypeError: no luck", "throws.cjs:2:7"),
+    "odd.mjs": ("throw null", "threw null", None),
+    "import.mjs": ("import './nowhere.mjs'", "'./nowhere.mjs' imported from", None),
+    "export.mjs": ("import { nope } from 'node:fs'", "nope", None),
+    "package.mjs": ("import 'no-such-package'", "Cannot find package 'no-such-package'", None),
+    "require.cjs": ("require('./nowhere')", "Cannot find module './nowhere'", "require.cjs"),
+    "json.mjs": ("import './bad.json'", "JSON", None),
+    "exits.mjs": ("process.exit(3)", "process.exit(3)", None),
+}
+"""Modules that cannot be loaded, with what the error and the trace hold."""
+
+
+def test_a_module_that_cannot_be_loaded_is_refused_with_its_line(on: NodeScene) -> None:
+    """The error is one line that names the fault, the trace points at the user's line, and others load."""
+    on.write("bad.json", "{")
+    for name, (source, _, _) in BAD.items():
+        on.javascript(name, source, name=name)
+    on.want("gone", "gone.mjs")
+    on.javascript("fine", "export default { onEvent(ctx) { ctx.inject('fine') } }")
+    states = on.settled()
+    for name, (_, said, shown) in BAD.items():
+        state = states[name]
+        assert state.name == "refused", name
+        assert said in str(state.reason)
+        assert "\n" not in str(state.reason)
+        assert shown is None or shown in str(state.detail), state
+    assert "ENOENT" in str(states["gone"].reason)
+    assert on.call("fine", "onEvent").injected == ("fine",)
+    on.unwant(*BAD, "gone")
+
+
+def test_a_module_without_handlers_is_loaded_and_says_so(on: NodeScene) -> None:
+    """Exports that nobody calls are a problem in words, not a refusal."""
+    on.javascript("none", "export const other = 1")
+    on.javascript("empty", "", name="empty.js")
+    on.javascript("number", "export default { onEvent: 3, onLoad() {} }")
+    states = on.settled()
+    assert [states[name].name for name in ("none", "empty", "number")] == ["loaded"] * 3
+    assert "exports none of the handlers (onChatMessage," in str(states["none"].reason)
+    assert states["empty"].handlers == ()
+    assert (states["number"].reason, states["number"].handlers) == ("onEvent is not a function", ("onLoad",))
+    assert on.call("number", "onEvent").status == "absent"
+
+
+def test_typescript_runs_where_node_strips_types(on: NodeScene, node: NodeProgram) -> None:
+    """Types are taken out where this Node can do it; where it cannot, the refusal names the version."""
+    on.javascript(
+        "ts", "const n: number = 3; export default { onEvent(c: any) { c.inject('ts' + n) } }", name="a.ts"
+    )
+    on.javascript(
+        "cts", "const n: number = 3; exports.onEvent = (c: any) => c.inject('cts' + n)", name="a.cts"
+    )
+    on.javascript("enum", "\nenum A { B }", name="e.ts")
+    states = on.settled()
+    if node.strips_types:
+        assert [on.call(name, "onEvent").injected for name in ("ts", "cts")] == [("ts3",), ("cts3",)]
+        assert re.search(r"enum is not supported.*e\.ts:\d", str(states["enum"].reason))
+    else:
+        assert {states[name].name for name in ("ts", "cts", "enum")} == {"refused"}
+        assert "TypeScript needs Node 22.13 or newer, and this is v" in str(states["ts"].reason)
+    on.unwant("ts", "cts", "enum")
+
+
+def test_hooks_share_no_state_though_they_share_files(on: NodeScene) -> None:
+    """Two hooks of one file have their own instance of it, of what it imports, and of their configuration."""
+    on.write("lib/state.mjs", "export const seen = [];")
+    source = (
+        "import { seen } from './lib/state.mjs'; let n = 0; export default { onEvent(ctx) {"
+        "n++; seen.push(1); ctx.config.list.push(n); ctx.inject(`${n} ${seen.length} ${ctx.config.list}`) } }"
+    )
+    on.write("twin.mjs", source)
+    for name in ("twin1", "twin2", "twin3"):
+        on.want(name, "twin.mjs", {"list": [0]})
+    on.settled()
+    assert on.call("twin1", "onEvent").injected == ("1 1 0,1",)
+    assert on.call("twin1", "onEvent").injected == ("2 2 0,1,2",)
+    assert [on.call(name, "onEvent").injected for name in ("twin2", "twin3")] == [("1 1 0,1",)] * 2
+
+
+Given: TypeAlias = tuple[dict[str, Any], Handler]
+
+BEFORE: Given = ({"tool": "edit", "args": {"a": 1, "b": {"c": [1]}}}, "onToolBefore")
+SYSTEM: Given = ({"system": ["one", "two"]}, "onSystemTransform")
+
+EDITS: list[tuple[Given, str, Any]] = [
+    (BEFORE, "", None),
+    (BEFORE, "input.args.a = 2", {"a": 2, "b": {"c": [1]}}),
+    (BEFORE, "input.args.b.c.push('ü')", {"a": 1, "b": {"c": [1, "ü"]}}),
+    (BEFORE, "input.args = { n: 1 }", {"n": 1}),
+    (BEFORE, "return { args: { n: 1 } }", {"n": 1}),
+    (BEFORE, "delete input.args.a", {"b": {"c": [1]}}),
+    (BEFORE, "input.args.a = 2; input.args.a = 1", None),
+    (BEFORE, "const { a, b } = input.args; input.args = { b, a }", None),
+    (BEFORE, "return input", None),
+    (BEFORE, "return 'a text'", None),
+    (BEFORE, "input.tool = 'other'", None),
+    (BEFORE, "input.args.f = undefined", None),
+    (BEFORE, "input.args = 'text'", "it left args that is not an object; the edit is dropped"),
+    (BEFORE, "return { args: [1] }", "it left args that is not an object; the edit is dropped"),
+    (BEFORE, "delete input.args", "it left args that is not an object; the edit is dropped"),
+    (BEFORE, "input.args.self = input.args", "TypeError: Converting circular structure to JSON"),
+    (BEFORE, "input.args.a = 1n", "TypeError: Do not know how to serialize a BigInt"),
+    (BEFORE, "input.args.a = 2; throw new RangeError('no')", "RangeError: no"),
+    (BEFORE, "throw { toString() { throw 1 } }", "threw { toString: [Function: toString] }"),
+    (BEFORE, "return Promise.reject('why')", "threw 'why'"),
+    (BEFORE, "return { then(done) { done({ args: { n: 1 } }) } }", {"n": 1}),
+    (SYSTEM, "input.system.push('three')", ["one", "two", "three"]),
+    (SYSTEM, "return input.system.push('three')", ["one", "two", "three"]),
+    (SYSTEM, "return input.system.splice(0, 1)", ["two"]),
+    (SYSTEM, "return input.system.filter((part) => part !== 'one')", ["two"]),
+    (SYSTEM, "return { system: [] }", []),
+    (SYSTEM, "input.system = ['x']", ["x"]),
+    (SYSTEM, "input.system[0] = 'one'", None),
+    (SYSTEM, "return [1]", "it left system that is not a list of texts; the edit is dropped"),
+    (SYSTEM, "input.system = 'x'", "it left system that is not a list of texts; the edit is dropped"),
+    (({"text": "hello"}, "onChatMessage"), "input.text = 'other'; return { args: { n: 1 } }", None),
+    (({"tool": "edit"}, "onToolBefore"), "", None),
+    (({"tool": "edit"}, "onToolBefore"), "input.args = { n: 1 }", {"n": 1}),
+]
+"""Calls: what is given, what the handler does, and the edit, or the error in words."""
+
+
+def test_what_a_handler_leaves_is_its_edit(on: NodeScene) -> None:
+    """In place, put there anew or returned; nothing where nothing changed; else an error."""
+    handlers = [
+        f"async (ctx, input) => {{ {body} }}" if at % 2 else f"(ctx, input) => {{ {body} }}"
+        for at, (_, body, _) in enumerate(EDITS)
+    ]
+    for at, ((_, handler), _, _) in enumerate(EDITS):
+        on.javascript(f"edit{at}", f"export default {{ {handler}: {handlers[at]} }}")
+    on.settled()
+    for at, ((given, handler), body, wanted) in enumerate(EDITS):
+        returned = on.call(f"edit{at}", handler, given)
+        if isinstance(wanted, str):
+            assert (returned.status, returned.edit) == ("failed", None), body
+            assert wanted in str(returned.error)
+        else:
+            assert (returned.status, returned.edit, returned.error) == ("ok", wanted, None), body
+    on.unwant(*(f"edit{at}" for at in range(len(EDITS))))
+
+
+def test_a_failure_points_at_the_users_line(on: NodeScene) -> None:
+    """The trace of an error holds the lines of the module and none of the host."""
+    on.javascript(
+        "fails",
+        "export default {\n  async onEvent() {\n    await null;\n    throw new Error('no\\nluck');\n  } }",
+    )
+    on.settled()
+    returned = on.call("fails", "onEvent")
+    assert (returned.status, returned.error) == ("failed", "Error: no luck")
+    assert "fails.mjs:4:11" in str(returned.detail)
+    assert "node_" not in str(returned.detail)
+    assert "node:" not in str(returned.detail)
+
+
+def test_the_context_is_real_in_every_handler(on: NodeScene) -> None:
+    """Name, configuration, session and agent are given; what is not available is undefined."""
+    source = """
+        const told = (ctx) => [ctx.hookName, ctx.config?.k, ctx.sessionID, ctx.agent].map(String).join();
+        let atLoad;
+        export default {
+          onLoad(ctx) { atLoad = told(ctx) },
+          onEvent(ctx, { type, properties }) { [atLoad, told(ctx), type + properties.p].forEach(ctx.inject) },
+        };
+    """
+    on.javascript("context", source, {"k": "v"})
+    on.javascript("bare", source)
+    on.settled()
+    given = {"type": "session.idle", "properties": {"p": 1}}
+    assert on.call("context", "onEvent", given).injected == (
+        "CONTEXT,v,undefined,undefined", "CONTEXT,v,s1,coder", "session.idle1",
+    )  # fmt: skip
+    assert on.call("bare", "onEvent", given, session=None).injected[1] == "BARE,undefined,undefined,coder"
+
+
+def test_what_is_injected_late_goes_its_own_way(on: NodeScene) -> None:
+    """After its call, after its time and from onLoad: each text arrives once, with its session."""
+    on.javascript(
+        "late",
+        """
+        export default {
+          onLoad(ctx) { ctx.inject('load') },
+          onEvent(ctx) { setTimeout(ctx.inject, 5, 'after') },
+          async onChatMessage(ctx, { ms }) {
+            ctx.inject('early');
+            await new Promise((over) => setTimeout(over, ms));
+            ctx.inject('late');
+          },
+        };
+        """,
+    )
+    until(lambda: ("late", None, "load") in on.injected, "the text of onLoad")
+    on.settled()
+    on.injected.clear()
+    on.call("late", "onEvent", session="s7")
+    until(lambda: ("late", "s7", "after") in on.injected, "the text of a timer")
+    returned = on.call("late", "onChatMessage", {"ms": 200}, timeout_s=0.05, session="s8")
+    assert (returned.status, returned.error) == ("timeout", "it was not done within 0.05 s")
+    until(lambda: ("late", "s8", "late") in on.injected, "the text of a late call")
+    assert [text for _, session, text in on.injected if session == "s8"] == ["early", "late"]
+
+
+def test_logs_are_bounded_and_say_what_was_left_out(on: NodeScene) -> None:
+    """Levels and fields arrive; beyond fifty records a second there is one that counts the others."""
+    on.javascript(
+        "logs",
+        """
+        const ring = {};
+        ring.ring = ring;
+        export default {
+          onEvent({ log }) {
+            log.warn('careful', { n: 1n, error: new Error('x'), list: [1] });
+            log.debug({ toString: () => 'shown' }, 'text');
+            log.info('ring', ring);
+          },
+          onChatMessage({ log }) { for (let n = 0; n < 300; n++) log.info('row') },
+        };
+        """,
+    )
+    on.settled()
+    on.call("logs", "onEvent")
+    _, level, _, fields = on.said("logs", "careful")
+    assert (level, fields["n"], fields["list"], fields["error"].split("\n")[0]) == (
+        "warn",
+        "1",
+        [1],
+        "Error: x",
+    )
+    assert on.said("logs", "shown")[1::2] == ("debug", {"value": "text"})
+    assert on.said("logs", "ring")[3].keys() == {"unwritable"}
+    on.call("logs", "onChatMessage")
+    left = on.said("logs", "more records of this hook were left out")[2]
+    rows = [record for record in on.logs if record[:3] == ("logs", "info", "row")]
+    assert len(rows) + int(left.split()[0]) == 300
+    assert len(rows) <= 100  # of two seconds, where the clock turned
+
+
+def test_what_goes_astray_is_logged_under_the_hooks_name(on: NodeScene) -> None:
+    """A rejected promise and an exception in a timer or a callback are logged, and the hook stays."""
+    on.javascript(
+        "astray",
+        """import { readFile } from 'node:fs';
+        export default {
+          onEvent(ctx) {
+            Promise.reject(new Error('rejected'));
+            setTimeout(() => { throw new Error('in a timer') }, 1);
+            readFile('/', () => { throw 'no error' });
+            ctx.inject('done');
+          },
+        };
+        """,
+    )
+    on.settled()
+    assert on.call("astray", "onEvent").injected == ("done",)
+    _, level, _, fields = on.said("astray", "a promise was rejected and nobody looked: Error: rejected")
+    assert level == "error"
+    assert "astray.mjs:4:" in fields["detail"]
+    on.said("astray", "an exception that nobody caught: Error: in a timer")
+    on.said("astray", "an exception that nobody caught: threw 'no error'")
+    assert on.call("astray", "onEvent").status == "ok"
+    assert on.host.states()["astray"].name == "loaded"
+
+
+def test_a_changed_module_takes_over_and_the_old_one_is_disposed_once(on: NodeScene) -> None:
+    """The new instance serves with its new imports; the old one gets onDispose, and its timers end."""
+
+    def source(version: int) -> str:
+        return """
+            import { v } from './lib/version.mjs';
+            export default {
+              onLoad({ log }) { setInterval(() => log.info('tick'), 5) },
+              onEvent(ctx) { ctx.inject('VERSION:' + v) },
+              onDispose({ log }) { log.info('disposed ' + v) },
+            };
+        """.replace("VERSION", str(version))
+
+    on.write("lib/version.mjs", "export const v = 1")
+    on.javascript("changes", source(1))
+    on.settled()
+    assert on.call("changes", "onEvent").injected == ("1:1",)
+    on.write("lib/version.mjs", "export const v = 2")
+    on.javascript("changes", source(2))
+    on.settled()
+    on.said("changes", "disposed 1")
+    assert on.call("changes", "onEvent").injected == ("2:2",)
+    on.javascript("changes", "export default {")
+    assert on.settled()["changes"].kept
+    assert on.call("changes", "onEvent").injected == ("2:2",)
+    on.unwant("changes")
+    on.said("changes", "disposed 2")
+    seen = len(on.logs)
+    on.call("steady", "onEvent")  # whatever was on its way has arrived
+    assert [record[2] for record in on.logs[seen:] if record[0] == "changes"] == []
+    said = [record[2] for record in on.logs if record[0] == "changes" and record[2] != "tick"]
+    assert said == ["disposed 1", "disposed 2"]
+
+
+def test_a_hook_is_disposed_when_its_calls_are_over(on: NodeScene) -> None:
+    """A call under way ends before onDispose; one whose time is over is not waited for; a throw is told."""
+    on.javascript(
+        "leaves",
+        """
+        export default {
+          async onEvent({ log }, { ms }) {
+            await new Promise((over) => setTimeout(over, ms));
+            log.info('ended');
+          },
+          onDispose({ log }) {
+            log.info('disposed');
+            throw new Error('of no use');
+          },
+        };
+        """,
+    )
+    on.settled()
+    on.call("leaves", "onEvent", {"ms": 100_000}, timeout_s=0.02)
+    pending = on.begin("leaves", "onEvent", {"ms": 60})
+    on.unwant("leaves")
+    assert pending.result().status == "ok"
+    on.said("leaves", "disposed")
+    assert [record[2] for record in on.logs if record[0] == "leaves"][:2] == ["ended", "disposed"]
+
+
+def test_a_thread_that_has_held_many_versions_is_renewed(on: NodeScene) -> None:
+    """Node frees no module: after a hundred dead ones a fresh thread takes over, and nothing is missed."""
+    on.javascript("often", "export default { onEvent(ctx) { ctx.inject('0') } }")
+    on.settled()
+    for turn in range(1, 130):
+        on.javascript("often", f"export default {{ onEvent(ctx) {{ ctx.inject('{turn}') }} }}")
+        if turn % 10 == 0:
+            on.settled()
+            assert on.call("often", "onEvent").injected == (str(turn),)
+    on.settled()
+    assert on.call("often", "onEvent").injected == ("129",)
+    assert on.host.counters()["restarts"] == 0
+
+
+def test_a_large_input_and_a_large_edit_pass(on: NodeScene) -> None:
+    """Megabytes go in and out whole."""
+    on.javascript(
+        "large", "export default { onToolBefore(ctx, { args }) { args.out = args.text.toUpperCase() } }"
+    )
+    on.settled()
+    text = "aü" * 1_000_000
+    returned = on.call("large", given={"tool": "t", "args": {"text": text}})
+    assert returned.edit == {"text": text, "out": text.upper()}
+
+
+def test_what_modules_print_goes_to_standard_error(
+    on: NodeScene, capfd: pytest.CaptureFixture[str], node: NodeProgram, tmp_path: Path
+) -> None:
+    """console and process.stdout end up there under the hook's name, bounded; no secret is seen."""
+    with node_hooks(node, tmp_path, workers=1) as scene:
+        scene.javascript(
+            "prints",
+            """
+            console.log('at load', { a: 1 });
+            export default {
+              onEvent() {
+                process.stdout.write('two\\nlines\\n');
+                console.error('token', process.env.PRXBUS_API_TOKEN);
+                for (let n = 0; n < 200; n++) console.log('row');
+              },
+            };
+            """,
+        )
+        scene.settled()
+        assert scene.call("prints", "onEvent").status == "ok"
+        assert scene.call("prints", "onEvent").status == "ok"
+    printed = capfd.readouterr().err.splitlines()
+    assert printed[:4] == [
+        "[PRINTS] at load { a: 1 }",
+        "[PRINTS] two",
+        "[PRINTS] lines",
+        "[PRINTS] token undefined",
+    ]
+    assert printed.count("[PRINTS] row") <= 100
