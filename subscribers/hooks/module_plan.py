@@ -15,8 +15,8 @@ The rules:
 * When a process ends, everything that it was busy with is suspected: hooks that were being loaded, and hooks
   whose handlers had begun. A single suspect is guilty. Of several each gets a strike, and a second strike
   within :data:`STRIKE_S` is as good as guilt.
-* The process is started again at once, and after pauses that double up to five seconds when it ends again
-  within half a minute.
+* The process is started again at once; if nobody was found guilty, and it ends again within half a minute,
+  after pauses that double up to five seconds.
 
 Decides that and nothing else. Pure: times are seconds of one monotonic clock, and what is to be sent is
 returned. Refuses to know processes, languages and what a handler does.
@@ -237,6 +237,8 @@ class ModulePlan:
                 if entry.state.name == "loaded":
                     entry.state = _LOADING
         self._tidy()
+        if guilty:  # what ended it is not loaded by the next one
+            return now, guilty
         if now - self._started >= HEALTHY_S:
             self._pause = 0.0
         due = now + self._pause

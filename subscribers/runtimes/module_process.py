@@ -180,6 +180,7 @@ class ModuleProcess:
     def kill(self, why: str) -> None:
         """End it now, with everything in its process group."""
         self.why_killed = self.why_killed or why
+        self.refuses = True
         self._end_group()
 
     def reap(self) -> str:

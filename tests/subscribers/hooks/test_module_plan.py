@@ -218,12 +218,13 @@ def test_a_change_that_ends_its_process_costs_the_one_before_too() -> None:
 
 
 def test_a_process_starts_again_at_once_and_then_after_growing_pauses() -> None:
-    """One that has worked for a while starts with a clean slate."""
-    plan = ModulePlan()
+    """One that has worked for a while, or whose end was somebody's fault, starts without a pause."""
+    plan = in_force("a")
     plan.started(0.0)
     assert [plan.ended([], 1.0, "x")[0] - 1.0 for _ in range(8)] == pytest.approx(
         [0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
     )
+    assert plan.ended(["a"], 1.0, "x") == (1.0, ("a",))
     plan.started(10.0)
     assert plan.ended([], 10.0 + HEALTHY_S, "x")[0] == 10.0 + HEALTHY_S
 
