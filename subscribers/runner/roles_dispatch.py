@@ -47,6 +47,9 @@ PROMPT_TOPIC: Final = f"{LIFECYCLE}system_transform"
 CLAIM_S: Final = 0.5
 """Seconds that the copy of an event waits for the ask that it may belong to, where that matters."""
 
+EVENT_S: Final = 60.0
+"""Seconds that all hooks of an event may take together where nobody waits: its session goes on then."""
+
 HELD: Final = 4_096
 """Copies, and reports of what nobody has asked about yet, that may wait so."""
 
@@ -230,13 +233,16 @@ class RolesDispatcher:
             return True
         seen = found.seen = see(name, event)
         places = self._places(seen)
+        now = time.monotonic()
         deadline = found.deadline
-        if deadline is not None and not found.is_wanted(time.monotonic()):
+        if deadline is not None and not found.is_wanted(now):
             self._note("late")
             if seen.happening.event in GUARDED:
                 self._rounds.land(found, Result(error=LATE))
                 return True
             deadline = None  # it has happened all the same, and its hooks are to know
+        if deadline is None:
+            deadline = now + EVENT_S
         links = self.roles.links(places)
         if self.out:
             links = tuple(link for link in links if link.id not in self.out)

@@ -35,7 +35,7 @@ from .roles_hosts import RolesHosts, languages
 from .roles_memory import Memory
 from .roles_reports import hook_log, log_missing, log_state
 from .roles_set import NOTHING, InForce, RoleSet, role_set
-from .roles_store import FILE_NAME, RolesStore
+from .roles_store import FILE_NAME, open_store
 from .service import BUS_SECONDS
 
 NAME: Final = "roles"
@@ -81,7 +81,7 @@ class RolesProcess:
             on_state=self._on_state,
         )
         path = os.path.join(self._publisher.runtime_dir, FILE_NAME)
-        self._memory = Memory(RolesStore(path))
+        self._memory = Memory(open_store(path))
         self._dispatcher = RolesDispatcher(self._hosts, self._memory, self._reports.add, options.scope)
         self._said: frozenset[Diagnostic] = frozenset()
         self._applying = threading.Lock()
@@ -140,17 +140,27 @@ class RolesProcess:
     def _apply(self, roles: tuple[LoadedRole, ...]) -> None:
         """Have these roles in force, once their modules are loaded."""
         with self._applying:
+            if self._stop.is_set():
+                return
             before, after = self._dispatcher.roles, role_set(roles, self._options.timeout)
             self._say_new(roles)
             for missing in sorted(set(after.missing) - set(before.missing)):
                 log_missing(missing)
             self._known = {**before.hooks, **after.hooks}
             self._hosts.load(after.modules)
-            if not self._hosts.settle(LOAD_SECONDS):
+            if not self._settled():
                 log.warning("modules take long to load; the others do without them")
             self._dispatcher.roles = after
             if after != before or before is NOTHING:
                 self._say_in_force(roles, after)
+
+    def _settled(self) -> bool:
+        """Wait for the modules, unless we are to end; whether they are loaded, or cannot be."""
+        until = time.monotonic() + LOAD_SECONDS
+        while not self._hosts.settle(TURN_SECONDS):
+            if self._stop.is_set() or time.monotonic() > until:
+                return False
+        return True
 
     def _say_in_force(self, roles: tuple[LoadedRole, ...], after: RoleSet) -> None:
         if isinstance(self._node, NodeMissing) and any(said.code == "no_runtime" for said in self._said):

@@ -35,22 +35,31 @@ CREATE TABLE IF NOT EXISTS sessions (session TEXT PRIMARY KEY, record BLOB NOT N
 log = get_logger("subscribers.roles")
 
 
-class RolesStore:
-    """The file at ``path``. Thread-safe."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._lock = threading.Lock()
-        self._has_failed = False
+def open_store(path: str) -> RolesStore | None:
+    """The file at ``path``, begun anew if it is damaged; None, and said, where there can be none."""
+    try:
         try:
-            self._database = self._open()
+            return RolesStore(path)
         except sqlite3.DatabaseError as error:
             log.error("what roles remember is damaged and begun anew", path=path, error=str(error))
             for suffix in ("-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     os.unlink(path + suffix)
             os.replace(path, f"{path}.damaged")
-            self._database = self._open()
+            return RolesStore(path)
+    except (sqlite3.Error, OSError) as error:
+        log.error("what roles remember will not survive this process", path=path, error=shown(error, 300))
+        return None
+
+
+class RolesStore:
+    """The file at ``path``. Thread-safe. Raises sqlite3.Error and OSError where it cannot be used."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._has_failed = False
+        self._database = self._open()
 
     def pending(self) -> list[Waiting]:
         """The texts that wait."""

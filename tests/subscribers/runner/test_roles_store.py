@@ -15,7 +15,7 @@ from subscribers.hooks.role_functions import FunctionState
 from subscribers.hooks.role_pending import Waiting
 from subscribers.hooks.role_sessions import Kept, SessionRecord
 from subscribers.runner.roles_memory import Memory
-from subscribers.runner.roles_store import RolesStore
+from subscribers.runner.roles_store import RolesStore, open_store
 
 STATE = FunctionState(("plan", "review"), ("review",), (("review", (("focus", "care"),)),), greeted=True)
 RECORD = SessionRecord("coder", "bob", STATE)
@@ -55,12 +55,19 @@ def test_a_damaged_file_is_put_aside_and_begun_anew(tmp_path: Path, content: byt
         other.close()
     else:
         path.write_bytes(content)
-    store = RolesStore(str(path))
+    store = open_store(str(path))
+    assert store is not None
     assert store.pending() == []
     store.write([Waiting("a", "x", 1.0)], [])
     assert store.pending() == [Waiting("a", "x", 1.0)]
     store.close()
     assert (tmp_path / "roles.db.damaged").exists()
+
+
+def test_where_there_can_be_no_file_there_is_none(tmp_path: Path, logged: StringIO) -> None:
+    """Roles go on without it, and that is said."""
+    assert open_store(str(tmp_path / "none" / "roles.db")) is None
+    assert logged.getvalue().count("will not survive this process") == 1
 
 
 def test_a_session_that_is_not_understood_is_forgotten_and_what_cannot_be_stored_is_said_once(
