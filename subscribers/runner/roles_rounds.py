@@ -127,10 +127,6 @@ class Rounds:
             _answer(ask, result)
         return found if is_new else None
 
-    def knows(self, event_id: str) -> bool:
-        """Whether there is such a round."""
-        return event_id in self._rounds
-
     def land(self, found: Round, result: Result) -> bool:
         """The round is over; whether what came of it has reached somebody who waits."""
         with self._lock:

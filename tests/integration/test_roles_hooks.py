@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from broker.client import Subscriber
+from broker.client.tool import Tool
 from broker.testing import running_broker
 from tests.integration.roles_scene import (
     AFTER,
@@ -21,6 +22,7 @@ from tests.integration.roles_scene import (
     roles,
 )
 from tests.integration.shell_scene import Monitor
+from tests.integration.waiting import until
 
 TRACE_JS = """
 let loaded = 0;
@@ -149,6 +151,33 @@ def test_every_module_is_loaded_for_each_hook(quality: Roles, session: Agent) ->
     """Two hooks of one file share nothing; both are loaded once."""
     loaded = [line["event"] for line in quality.lines("hook:js-late") + quality.lines("hook:js-early")]
     assert sorted(loaded) == ["loaded js-early 1", "loaded js-late 1"]
+
+
+def test_without_node_the_hooks_in_python_run_and_the_others_are_named(tmp_path: Path) -> None:
+    """With the reason, in the log, in the ready line and in the broker's status."""
+    with fresh() as folder, running_broker(Path(folder, "bus")) as bus, agent(bus) as asking:
+        role = Role(Path(folder, "mixed"))
+        role.write("trace.mjs", TRACE_JS)
+        role.write("trace.py", TRACE_PY)
+        role.hooks(*(hook(name, f"trace.{name}", "tool.execute.before") for name in ("py", "mjs")))
+        log = Path(folder, "log")
+        with roles(bus, log, role.directory, options=("--node", "/nowhere/node")) as running:
+            assert (running.said["role_hooks"], running.said["role_hooks_refused"]) == (1, 1)
+            assert asking.args()["trace"] == ["py:0"]
+            (said,) = running.lines("hook:custom-loader")
+            assert (said["hook"], said["modulePath"]) == ("mjs", str(role.directory / "trace.mjs"))
+            assert said["err"].startswith("needs Node 20 or newer")
+            until(lambda: (_counters(bus).get("runs") or {}).get("ok") == 1, "the broker's status")
+            counters = _counters(bus)
+            assert (counters["roles"], counters["hooks"], counters["refused"]) == (1, 1, 1)
+
+
+def _counters(bus: str) -> dict[str, Any]:
+    """What the broker's status has of the process."""
+    with Tool("status", runtime_dir=bus) as tool:
+        rows = tool.request("status").body["status"]["deciders"]
+    (row,) = [row for row in rows if row["name"] == "roles"]
+    return dict(row)
 
 
 def test_texts_roles_and_functions_survive_kill_9(require_tool: Callable[[str], str]) -> None:
