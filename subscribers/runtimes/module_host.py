@@ -138,26 +138,21 @@ class ModuleHost:
     @property
     def pid(self) -> int | None:
         """The id of the process that serves, if there is one."""
-        with self._lock:
-            return None if self._current is None else self._current.pid
+        return None if (process := self._current) is None else process.pid
 
     @property
     def version(self) -> str | None:
         """The language's version, as the process that serves has said."""
-        with self._lock:
-            return None if self._current is None else self._current.version
+        return None if (process := self._current) is None else process.version
 
     @property
     def trouble(self) -> str | None:
         """Why there is no process that serves, if the last one could not be started or has ended."""
-        with self._lock:
-            return self._trouble
+        return self._trouble
 
     def counters(self) -> dict[str, int]:
-        """What has happened since the start; ``under_way`` is of now.
-
-        ``dropped`` calls found no room; ``lost`` ones ended with their process or thread; ``retried`` were
-        made again in another one; ``restarts`` are processes after the first.
+        """What has happened: ``restarts`` are processes after the first, ``dropped`` calls found no room,
+        ``lost`` ones ended with their process, ``retried`` ones had not begun; ``under_way`` is of now.
         """
         with self._lock:
             return {

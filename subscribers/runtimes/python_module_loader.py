@@ -139,9 +139,10 @@ def _unusable(fault: Fault, error: BaseException, path: str) -> Unusable:
 def _read(path: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise Unusable("this is not a regular file")
         with open(descriptor, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Unusable("this is not a regular file")
             source = stream.read(MODULE_BYTES + 1)
     except OSError as error:
         raise Unusable(f"it cannot be read: {error.strerror}") from None
@@ -208,10 +209,11 @@ def _call(handler: Handler, function: Callable[..., Any]) -> Call:
     """How ``function`` is called. Raises :class:`Unusable` for one that cannot be."""
     fields = FIELDS[handler]
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
         raise Unusable(f"{SNAKE[handler]} does not say what it takes") from None
-    shown = f"{SNAKE[handler]}({', '.join(str(each) for each in parameters)})"
+    parameters = list(signature.parameters.values())
+    shown = f"{SNAKE[handler]}{signature.replace(return_annotation=signature.empty)}"
     wanted = f"write {SNAKE[handler]}({', '.join(('ctx', *fields))})"
     at = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     takes_more = any(each.kind is each.VAR_POSITIONAL for each in parameters)

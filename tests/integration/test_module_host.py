@@ -154,10 +154,7 @@ for message in messages():
         assert on.host.states()["b"] == State("quarantined", reason="it hangs")
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["channel.sendall(bytes([0, 0, 0, 1, 65]))", "channel.close()"],
-)
+@pytest.mark.parametrize("said", ["channel.sendall(bytes([0, 0, 0, 1, 65]))", "channel.close()"])
 def test_a_host_that_does_not_speak_this_is_ended(tmp_path: Path, said: str) -> None:
     """The next one may do better."""
     with hosts(tmp_path, ended_first_with(f"{said}; time.sleep(100)")) as on:
