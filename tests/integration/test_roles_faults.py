@@ -129,26 +129,17 @@ def test_changes_come_into_force_and_what_breaks_leaves_what_was_there(
         assert [line["event"] for line in running.lines("hook:py")] == ["disposed py"]
 
 
-def test_two_hundred_hooks_are_loaded_within_a_second_beyond_their_modules(
+def test_two_hundred_hooks_of_both_languages_are_loaded_and_called(
     require_tool: Callable[[str], str],
 ) -> None:
-    """A role with half of them in each language is ready, and every hook is called."""
+    """Each has its own instance, and each has its turn in one ask."""
     require_tool("node")
     with fresh() as folder, running_broker(Path(folder, "bus")) as bus, agent(bus) as asking:
-        few, many = Role(Path(folder, "few")), Role(Path(folder, "many"))
-        for role in (few, many):
-            role.write("h.js", "export const onToolBefore = (ctx, { args }) => { args.js += 1; };")
-            role.write("h.py", "def on_tool_before(ctx, tool, args):\n    args['py'] += 1\n")
-        hooks = [hook(f"h{n}", f"h.{'jp'[n % 2]}{'sy'[n % 2]}", "tool.execute.before") for n in range(200)]
-        few.hooks(*hooks[:2])
-        many.hooks(*hooks)
-        took, counts = [], []
-        for role in (few, many):
-            began = time.monotonic()
-            with roles(bus, Path(folder, "log"), role.directory) as running:
-                took.append(elapsed(began))
-                counts.append(running.said["role_hooks"])
-                half = counts[-1] // 2
-                assert asking.args(arguments={"js": 0, "py": 0}) == {"js": half, "py": half}
-        assert counts == [2, 200]
-        assert took[1] - took[0] < 3.0, took
+        role = Role(Path(folder, "many"))
+        role.write("h.js", "export const onToolBefore = (ctx, { args }) => { args.js += 1; };")
+        role.write("h.py", "def on_tool_before(ctx, tool, args):\n    args['py'] += 1\n")
+        modules = ("h.js", "h.py")
+        role.hooks(*(hook(f"h{n}", modules[n % 2], "tool.execute.before") for n in range(200)))
+        with roles(bus, Path(folder, "log"), role.directory) as running:
+            assert running.said["role_hooks"] == 200
+            assert asking.args(arguments={"js": 0, "py": 0}) == {"js": 100, "py": 100}
