@@ -8,7 +8,7 @@ The law, each sentence held by a property test:
 * An agent may ask for one half. ``before`` ends with the core, ``after`` begins behind it; the two halves,
   one after the other, are the whole.
 * Filters hold where they mean something: ``tools`` for the two events of a tool, ``eventTypes`` for
-  ``event``. A tool or an event without a name passes.
+  ``event``. What has no name passes none.
 * Each hook sees what its predecessors have left. What a hook does with it counts only if it came to its end:
   one that failed, or was late, is passed over with its edit, and the next one is asked.
 * The edit of a hook is what it set last of. Of two that set the same key the later one has set it; a key that
@@ -88,9 +88,9 @@ class Link:
         if event not in self.events:
             return False
         if event in TOOL_EVENTS:
-            return self.tools is None or tool is None or tool in self.tools
+            return self.tools is None or tool in self.tools
         if event == OTHER_EVENT:
-            return self.event_types is None or kind is None or kind in self.event_types
+            return self.event_types is None or kind in self.event_types
         return True
 
 

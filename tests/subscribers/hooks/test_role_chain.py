@@ -206,12 +206,12 @@ def test_who_finds_no_time_left_is_counted_and_not_asked() -> None:
         (None, None, Happening("tool.execute.after", "edit"), True),
         ({"edit"}, None, Happening("tool.execute.after", "edit"), True),
         ({"edit"}, None, Happening("tool.execute.before", "Edit"), False),
-        ({"edit"}, None, Happening("tool.execute.before", None), True),
+        ({"edit"}, None, Happening("tool.execute.before", None), False),
         (set(), None, Happening("tool.execute.before", "edit"), False),
         ({"edit"}, None, Happening("chat.message"), True),
         ({"edit"}, {"session.idle"}, Happening("event", None, "session.idle"), True),
         (None, {"session.idle"}, Happening("event", None, "session.error"), False),
-        (None, {"session.idle"}, Happening("event"), True),
+        (None, {"session.idle"}, Happening("event"), False),
         (None, None, Happening("event", None, "my.type"), True),
         (None, {"session.idle"}, Happening("system.transform"), True),
         (None, None, Happening("interrupt"), False),
@@ -220,7 +220,7 @@ def test_who_finds_no_time_left_is_counted_and_not_asked() -> None:
 def test_filters_hold_where_they_mean_something(
     tools: set[str] | None, types: set[str] | None, happening: Happening, passes: bool
 ) -> None:
-    """Tools for the events of a tool, types for `event`; to the letter, and what has no name passes."""
+    """Tools for the events of a tool, types for `event`; to the letter, and what has no name passes none."""
     events = frozenset({"chat.message", BEFORE, "tool.execute.after", "system.transform", "event"})
     link = Link(
         *("i", "n", "r", events),
