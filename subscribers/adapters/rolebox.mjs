@@ -59,6 +59,7 @@ export class Rolebox {
   #runtimeDir;
   #given;
   #place = null;
+  #wrong = null;
   #started = null;
 
   /**
@@ -104,8 +105,9 @@ export class Rolebox {
   }
 
   async #phases(event, payload, name, value, core) {
+    // Asked and not only published, so that the next ask finds the session known; again, until it was heard.
     this.#started ??= this.#ask("session_start", { source: "startup", ...this.#who() });
-    await this.#started; // asked and not only published, so that the next ask finds the session known
+    if ((await this.#started) === null) this.#started = null;
     if (core === undefined) {
       return left(await this.#ask(event, { ...payload, [name]: value }), name, value);
     }
@@ -141,26 +143,40 @@ export class Rolebox {
     return this.decision;
   }
 
-  /** The answer from where the API is served; where it is served no more, that is looked up anew, once. */
+  /**
+   * The answer from where the API is served. Where it is served no more, or the token is no more the right one,
+   * both are looked up anew. What is known to be wrong is not sent again: wrong tokens close the API for all.
+   */
   async #post(body) {
-    const known = this.#place;
-    if (known !== null) {
+    if (this.#place !== null) {
       try {
-        const answer = await this.#send(known, body);
-        if (answer.status !== 401) return answer;
+        return await this.#send(this.#place, body);
       } catch (error) {
-        if (error.cause?.code !== "ECONNREFUSED") throw error; // it may have been asked
+        if (!(error instanceof Refused) && error.cause?.code !== "ECONNREFUSED") throw error;
+        this.#place = null;
       }
     }
-    this.#place = null;
-    this.#place = found(this.#given, this.#runtimeDir ?? runtimeDirectory(process.env));
-    return this.#send(this.#place, body);
+    const place = found(this.#given, this.#runtimeDir ?? runtimeDirectory(process.env));
+    if (place.address === this.#wrong?.address && place.token === this.#wrong.token) throw new Refused();
+    const answer = await this.#send(place, body);
+    this.#place = place;
+    return answer;
   }
 
-  #send({ address, token }, body) {
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  async #send(place, body) {
+    const headers = { authorization: `Bearer ${place.token}`, "content-type": "application/json" };
     const signal = AbortSignal.timeout((this.timeout + GRACE_SECONDS) * 1000);
-    return fetch(`${address}/api/ask`, { method: "POST", headers, body, signal });
+    const answer = await fetch(`${place.address}/api/ask`, { method: "POST", headers, body, signal });
+    if (answer.status !== 401) return answer;
+    this.#wrong = place;
+    throw new Refused();
+  }
+}
+
+/** The API does not take our token. */
+class Refused extends Error {
+  constructor() {
+    super("the token is wrong");
   }
 }
 

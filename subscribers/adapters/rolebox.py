@@ -92,9 +92,13 @@ class _Calls:
         self.problem: str | None = None
         """Why there was no answer to the last ask, or not from everybody; None when all is well."""
         self._refused: str | None = None  # why there is no publisher
+        self._is_known = False  # whether the bus was told whose session it is
 
     def _started(self) -> _Ask:
-        """Whose session it is: asked and not only published, so that the next ask finds it known."""
+        """Whose session it is: asked and not only published, so that the next ask finds it known.
+
+        It is asked again by the next call, until it was heard.
+        """
         return _Ask(f"{TOPIC}session_start", {"source": "startup", **self._who()})
 
     def _who(self) -> dict[str, str]:
@@ -191,7 +195,7 @@ class Rolebox(_Calls):
             self._refused = str(error)
             self._failed(error)
         else:
-            self._ask(self._started())
+            self._is_known = self._ask(self._started()) is not None
 
     def chat_message(self, text: str, core: Callable[[str], Any] | None = None) -> str:
         """The user has sent ``text``: ``onChatMessage``."""
@@ -237,6 +241,8 @@ class Rolebox(_Calls):
         self.close()
 
     def _run(self, steps: _Steps) -> Any:
+        if not self._is_known:
+            self._is_known = self._ask(self._started()) is not None
         sent: Any = None
         while True:
             try:
@@ -282,7 +288,7 @@ class AsyncRolebox(_Calls):
             self._refused = str(error)
             self._failed(error)
         else:
-            await self._ask(self._started())
+            self._is_known = await self._ask(self._started()) is not None
         return self
 
     async def __aexit__(
@@ -321,6 +327,8 @@ class AsyncRolebox(_Calls):
         await self._run(self._event(type, properties))
 
     async def _run(self, steps: _Steps) -> Any:
+        if not self._is_known:
+            self._is_known = await self._ask(self._started()) is not None
         sent: Any = None
         while True:
             try:

@@ -27,6 +27,7 @@ from subscribers.adapters.rolebox import AsyncRolebox, NotAllowed, Rolebox
 from tests.integration.ask_scene import decider
 from tests.integration.command import prxbus
 from tests.integration.http_scene import served
+from tests.integration.waiting import until
 
 SECONDS = 30.0
 Calls: TypeAlias = list[list[Any]]
@@ -244,8 +245,9 @@ def test_without_an_answer_an_agent_goes_on_and_knows_why(bus: str, hooks: Hooks
         address = f"http://127.0.0.1:{gone.getsockname()[1]}"
     (_, refused), _ = with_node(bus, calls, SECONDS, address=address)
     assert "ECONNREFUSED" in refused
-    (_, wrong), _ = with_node(bus, calls, SECONDS, token="not-the-token")
-    assert wrong == "the token is wrong"
+    wrong = with_node(bus, calls * 4, SECONDS, token="not-the-token")
+    assert {problem for _, problem in wrong} == {"the token is wrong"}
+    assert with_node(bus, calls[1:], SECONDS) == [["on", None]]  # for which nobody else is kept out
 
 
 def test_an_agent_that_a_hook_has_started_is_as_deep_as_it_says(bus: str) -> None:
@@ -261,6 +263,21 @@ def test_an_agent_that_a_hook_has_started_is_as_deep_as_it_says(bus: str) -> Non
             environ = {"PRXBUS_DEPTH": depth, "PRXBUS_CAUSE": "x:y:1"}
             with_node(bus, [["chat_message", ["a"], False]], SECONDS, environ=environ)
     assert depths == [(3, "x:y:1"), (7, "x:y:1")]
+
+
+def test_a_bus_that_is_started_later_hears_whose_session_it_is(runtime_dir: Path) -> None:
+    """An agent that began without one goes on, and its first call that can be asked tells the role first."""
+    with Rolebox("s1", role="quality", timeout=SECONDS, runtime_dir=runtime_dir) as agent:
+        assert agent.chat_message("one") == "one"
+        assert agent.problem is not None
+        hooks = Hooks()
+        with running_broker(runtime_dir) as bus, decider(bus, hooks, patterns=("prx.lifecycle.*",)):
+            until(lambda: agent.chat_message("two") == "two" and agent.problem is None, "an answer")
+            agent.chat_message("three")
+    events = [(event, payload.get("role"), payload.get("prompt")) for event, payload, _, _ in hooks.seen]
+    assert events[0] == ("session_start", "quality", None)
+    assert [event for event, _, _ in events].count("session_start") == 1
+    assert events[-1] == ("user_prompt", None, "three")
 
 
 MOVED = """
@@ -285,6 +302,7 @@ const serve = async () => {
 };
 const rolebox = new Rolebox({ session: "s1", runtimeDir: folder });
 const call = async () => { await rolebox.chatMessage("a"); said.push(rolebox.problem); };
+await call();
 token("one");
 let server = await serve();
 await call();
@@ -303,15 +321,16 @@ server.close();
 def test_an_agent_in_node_finds_a_bus_that_was_started_again(
     tmp_path: Path, require_tool: Callable[[str], str]
 ) -> None:
-    """At another port, with another token: the call that notices it is answered; with none, it is told."""
+    """Later, at another port, with another token: the call that notices it is answered, the session known."""
     adapter = prxbus("adapter", "node", "--path").stdout.strip()
     command = [require_tool("node"), "--input-type=module", "-e", MOVED, adapter, str(tmp_path)]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PRXBUS_")}
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=environ)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["said"][:3] == [None, None, None]
-    assert "ECONNREFUSED" in found["said"][3]
+    assert "'prxbus up'" in found["said"][0]
+    assert found["said"][1:4] == [None, None, None]
+    assert "ECONNREFUSED" in found["said"][4]
     assert found["asked"] == [True, True, True, False, True]  # the first is the start of the session
 
 
