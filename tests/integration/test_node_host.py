@@ -430,7 +430,7 @@ def test_a_changed_module_takes_over_and_the_old_one_is_disposed_once(on: NodeSc
         return """
             import { v } from './lib/version.mjs';
             export default {
-              onLoad({ log }) { setInterval(() => log.info('tick'), 5) },
+              onLoad({ log }) { setInterval(() => log.info('tick'), 60) },
               onEvent(ctx) { ctx.inject('VERSION:' + v) },
               onDispose({ log }) { log.info('disposed ' + v) },
             };
