@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from datetime import UTC, datetime
 
 from broker.cli.exits import DONE, FAILED, CommandError
 from broker.cli.options import add_json
-from broker.cli.printing import emit, emit_json
+from broker.cli.printing import emit, emit_json, note
+from broker.cli.terminal import is_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Look, record if asked to, and tell."""
     from ..config import files
-    from ..runner.role_info import UnknownRole, accept, find_role, look
+    from ..runner.role_info import LOAD_S, UnknownRole, accept, find_role, look
     from ..sources.role_records import RecordUnusable
     from .info_lines import document, lines
 
@@ -49,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
         directory = find_role(options.role, settings)
     except UnknownRole as error:
         raise CommandError(str(error), "unknown_role") from None
+    if options.check and is_terminal(sys.stderr):
+        note("info", f"loading the modules, for {LOAD_S:g} s at most", as_json=options.json, code="loading")
     info = look(directory, settings, os.environ, loads=options.check)
     before = info.integrity
     if options.accept:

@@ -28,8 +28,8 @@ from ..sources.role_lock import LockCheck, Sort, check_lock
 from ..sources.role_records import RecordUnusable, RoleRecord, RoleRecords
 from .roles_hosts import RolesHosts, languages
 
-LOAD_S: Final = 30.0
-"""Seconds that all modules together may take to load."""
+LOAD_S: Final = 60.0
+"""Seconds that all modules together may take to load; one that hangs takes a third of them."""
 CLOSE_S: Final = 2.0
 
 _SORT_S: Final = 20.0
