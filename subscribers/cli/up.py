@@ -236,19 +236,17 @@ def programs(
                 rank=1,
             )
         )
-    if workspace is not None:
-        wasm = wasm_program(settings, directory, workspace)
-        found += [] if wasm is None else [wasm]
-    handlers = python_program(settings, directory, workspace)
-    found += [] if handlers is None else [handlers]
-    transform = transform_program(settings, directory, workspace, transforms, sandbox)
-    found += [] if transform is None else [transform]
-    if missing_package() is None:
-        found.append(codex_program(settings, directory, workspace, hook_files, sandbox, os.environ))
-    roles = roles_program(settings, directory)
-    found += [] if roles is None else [roles]
-    agents = agents_program(settings, directory)
-    found += [] if agents is None else [agents]
+    others = (
+        None if workspace is None else wasm_program(settings, directory, workspace),
+        python_program(settings, directory, workspace),
+        transform_program(settings, directory, workspace, transforms, sandbox),
+        codex_program(settings, directory, workspace, hook_files, sandbox, os.environ)
+        if missing_package() is None
+        else None,
+        roles_program(settings, directory),
+        agents_program(settings, directory),
+    )
+    found += [each for each in others if each is not None]
     if settings.http.enabled:
         found.append(
             Program(
