@@ -75,10 +75,8 @@ def topics_of(event: str, event_types: Sequence[str] | None = None) -> tuple[str
         return ()
     if event_types is None:
         return _OTHERS
-    names = (canonical_event(rules.NAME, kind) for kind in event_types)
-    return tuple(
-        dict.fromkeys(LIFECYCLE + (name or kind) for name, kind in zip(names, event_types, strict=True))
-    )
+    kinds = [kind for kind in event_types if kind not in _NATIVE and kind not in rules.EVENTS]
+    return tuple(dict.fromkeys(LIFECYCLE + (canonical_event(rules.NAME, kind) or kind) for kind in kinds))
 
 
 def _entries(content: bytes) -> Iterator[Node]:

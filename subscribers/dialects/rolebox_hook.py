@@ -12,6 +12,7 @@ from typing import Final
 from broker.protocol.projections import DIALECT_EVENTS
 
 from ..hooks.diagnostics import quote
+from ..hooks.module_hook import HANDLER_OF
 from . import rolebox_rules as rules
 from .rolebox_config import config_text
 from .rolebox_reading import ARTICLES, Entry, Reading, within
@@ -21,20 +22,11 @@ from .yaml_nodes import Node
 _NATIVE: Final = DIALECT_EVENTS[rules.NAME]
 _TYPES: Final = tuple(name for name in _NATIVE.values() if name not in rules.EVENTS)
 """Types of ``event`` that the catalogue has a name of rolebox for."""
-_CAMEL: Final = {
-    "onChatMessage": "chat.message",
-    "onToolBefore": "tool.execute.before",
-    "onToolAfter": "tool.execute.after",
-    "onSystemTransform": "system.transform",
-    "onEvent": "event",
-}
+_OF_HANDLER: Final[dict[str, str]] = {handler: event for event, handler in HANDLER_OF.items()}
 _FOREIGN: Final = {
-    name: rules_name
-    for names in DIALECT_EVENTS.values()
-    for event, name in names.items()
-    for rules_name in (_NATIVE.get(event, event),)
+    name: _NATIVE.get(event, event) for names in DIALECT_EVENTS.values() for event, name in names.items()
 }
-"""The type or event of rolebox for each name in any dialect."""
+"""The event or type of rolebox for each name in any dialect."""
 
 
 def read_hook(reading: Reading, node: Node, index: int, field: str) -> RoleHook | None:
@@ -222,10 +214,15 @@ class _Hook:
         self.reading.say("unused_filter", entry.key, field, message, "remove it, or add the event")
 
     def look_at_type(self, node: Node, field: str, name: str) -> None:
-        """A type that is nearly one that is known; any other may be an agent's own."""
-        if name in _TYPES or name in _NATIVE:
+        """A type that never comes, or is nearly one that is known; any other may be an agent's own."""
+        if name in _TYPES:
             return
-        near = self.reading.near(name, _TYPES)
+        native = name if name in rules.EVENTS else _NATIVE.get(name)
+        if native in rules.EVENTS:
+            message = f"{quote(name)} never comes as event: it has a handler of its own"
+            self.reading.say("unknown_type", node, field, message, f"write events: [{native}]")
+            return
+        near = native or self.reading.near(name, _TYPES)
         if near is not None:
             message = f"no event of type {quote(name)} is known"
             self.reading.say("unknown_type", node, field, message, f"did you mean {near}?")
@@ -233,7 +230,7 @@ class _Hook:
 
 def _instead_of(reading: Reading, name: str) -> str:
     """What to write instead of an event that there is not."""
-    found = _CAMEL.get(name) or _FOREIGN.get(name) or _NATIVE.get(name)
+    found = _OF_HANDLER.get(name) or _FOREIGN.get(name) or _NATIVE.get(name)
     if found in rules.EVENTS:
         return f"rolebox calls it {found}"
     if found is not None or "session." in name:

@@ -74,7 +74,6 @@ def test_topics_are_those_that_reach_the_handler() -> None:
     assert topics_of("system.transform", ("x",)) == ("prx.lifecycle.system_transform",)
     assert topics_of("event", ("session.created", "tool_call", "agent_end")) == (
         "prx.lifecycle.session_start",
-        "prx.lifecycle.tool_call",
         "prx.lifecycle.agent_end",
     )
     assert topics_of("nothing") == ()
