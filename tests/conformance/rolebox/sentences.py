@@ -19,7 +19,12 @@ FILES: Final = {
     "FUNCTION": "tests/subscribers/dialects/test_rolebox_function.py",
     "FUNCTIONS": "tests/subscribers/hooks/test_role_functions.py",
     "HOOKS": "tests/integration/test_roles_hooks.py",
+    "HOST": "tests/integration/test_module_host.py",
+    "INFO": "tests/subscribers/cli/test_info.py",
+    "LOSSES": "tests/integration/test_node_losses.py",
     "MODULES": "tests/subscribers/sources/test_role_modules.py",
+    "NODE": "tests/integration/test_node_host.py",
+    "PYTHON": "tests/integration/test_python_module_host.py",
     "PAGE": "tests/conformance/rolebox/test_page_runs.py",
     "PENDING": "tests/subscribers/hooks/test_role_pending.py",
     "PROGRAM": "tests/conformance/rolebox/test_program.py",
@@ -143,6 +148,8 @@ SENTENCES: Final = (
         (
             "PAGE::test_the_complete_example_warns_in_the_next_prompt",
             "EXAMPLES::test_what_this_node_cannot_run_is_said_and_the_others_run",
+            "NODE::test_every_form_of_a_module_is_loaded",
+            "NODE::test_typescript_runs_where_node_strips_types",
         ),
     ),
     Sentence("eb94abb7", "head of the table of handlers", ()),
@@ -170,6 +177,7 @@ SENTENCES: Final = (
         (
             "EXAMPLES::test_the_agent_in_python_and_its_role",
             "CHAIN::test_a_system_prompt_is_edited_as_a_whole_and_the_core_comes_between_the_phases",
+            "NODE::test_what_a_handler_leaves_is_its_edit",
         ),
     ),
     Sentence(
@@ -188,19 +196,44 @@ SENTENCES: Final = (
             "HOOKS::test_every_module_is_loaded_for_each_hook",
         ),
     ),
-    Sentence("f2766efa", "onDispose once, at the end", ("PAGE::test_the_log_of_the_page_is_written",)),
-    Sentence("019e899b", "each handler gets a ctx", ("PAGE::test_every_field_of_the_schema_has_its_effect",)),
+    Sentence(
+        "f2766efa",
+        "onDispose once, at the end",
+        (
+            "PAGE::test_the_log_of_the_page_is_written",
+            "NODE::test_a_hook_is_disposed_when_its_calls_are_over",
+            "PYTHON::test_the_end_disposes_every_hook_and_leaves_no_process",
+        ),
+    ),
+    Sentence(
+        "019e899b",
+        "each handler gets a ctx",
+        (
+            "PAGE::test_every_field_of_the_schema_has_its_effect",
+            "NODE::test_the_context_is_real_in_every_handler",
+            "PYTHON::test_a_handler_is_given_what_is_documented",
+        ),
+    ),
     Sentence("a2121370", "head of the table of the ctx", ()),
     Sentence(
         "7b17f179",
         "hookName is the configured name",
-        ("PAGE::test_every_field_of_the_schema_has_its_effect",),
+        (
+            "PAGE::test_every_field_of_the_schema_has_its_effect",
+            "NODE::test_the_context_is_real_in_every_handler",
+        ),
     ),
     Sentence(
         "6f51351c", "config is that of role.yaml", ("PAGE::test_every_field_of_the_schema_has_its_effect",)
     ),
     Sentence(
-        "22f9d189", "sessionID, where there is one", ("PAGE::test_every_field_of_the_schema_has_its_effect",)
+        "22f9d189",
+        "sessionID, where there is one",
+        (
+            "PAGE::test_every_field_of_the_schema_has_its_effect",
+            "NODE::test_the_context_is_real_in_every_handler",
+            "PROGRAM::test_an_event_without_a_session_reaches_the_only_role",
+        ),
     ),
     Sentence(
         "562685d0", "agent, where there is one", ("PAGE::test_every_field_of_the_schema_has_its_effect",)
@@ -213,7 +246,14 @@ SENTENCES: Final = (
             "HOOKS::test_what_hooks_inject_is_in_the_next_prompt_once",
         ),
     ),
-    Sentence("cb0fb09f", "log is bound to the hook", ("PAGE::test_the_log_of_the_page_is_written",)),
+    Sentence(
+        "cb0fb09f",
+        "log is bound to the hook",
+        (
+            "PAGE::test_the_log_of_the_page_is_written",
+            "NODE::test_logs_are_bounded_and_say_what_was_left_out",
+        ),
+    ),
     Sentence("a89e7511", "heading: filters and phases", ()),
     Sentence(
         "950f5f7b",
@@ -357,7 +397,14 @@ SENTENCES: Final = (
         "onLoad opens what onDispose closes",
         ("PROGRAM::test_what_is_opened_while_it_is_loaded_is_there_until_it_is_disposed",),
     ),
-    Sentence("a70f38e6", "advice: a slow onLoad makes the start slow", ()),
+    Sentence(
+        "a70f38e6",
+        "a slow onLoad makes the start slow",
+        (
+            "LOSSES::test_a_module_that_holds_up_its_thread_at_load_is_refused",
+            "HOST::test_what_takes_too_long_to_be_ready_or_to_load_is_ended",
+        ),
+    ),
     Sentence("7cd3d49e", "heading: the sample of priorities", ()),
     Sentence("537214b5", "ordered by priority", ("PAGE::test_the_lower_priority_runs_first",)),
     Sentence("cacc8db4", "the default is 50", ("FILE::test_a_hook_has_the_defaults_of_the_page",)),
@@ -454,6 +501,8 @@ SENTENCES: Final = (
         (
             "ADAPTERS::test_without_an_answer_an_agent_goes_on_and_knows_why",
             "FAULTS::test_only_the_bad_hook_is_lost_and_the_others_serve_the_next_event_within_a_second",
+            "LOSSES::test_hooks_that_hold_up_their_thread_lose_only_themselves",
+            "PYTHON::test_a_hook_that_costs_its_process_is_quarantined_alone",
         ),
     ),
     Sentence(
@@ -467,16 +516,30 @@ SENTENCES: Final = (
     Sentence(
         "2a43d2df",
         "a module that does not load is logged and its hook skipped",
-        ("PAGE::test_the_log_of_the_page_is_written",),
+        (
+            "PAGE::test_the_log_of_the_page_is_written",
+            "NODE::test_a_module_that_cannot_be_loaded_is_refused_with_its_line",
+            "PYTHON::test_what_cannot_be_loaded_is_refused_and_the_others_are_not",
+        ),
     ),
     Sentence("caf1546b", "heading: isolation", ()),
     Sentence(
         "4eec374f",
         "each hook's module has a scope of its own",
-        ("HOOKS::test_every_module_is_loaded_for_each_hook",),
+        (
+            "HOOKS::test_every_module_is_loaded_for_each_hook",
+            "NODE::test_hooks_share_no_state_though_they_share_files",
+            "PYTHON::test_two_hooks_that_share_a_file_share_nothing_else",
+        ),
     ),
     Sentence(
-        "6dfb6b30", "globals of a hook are not shared", ("HOOKS::test_every_module_is_loaded_for_each_hook",)
+        "6dfb6b30",
+        "globals of a hook are not shared",
+        (
+            "HOOKS::test_every_module_is_loaded_for_each_hook",
+            "NODE::test_hooks_share_no_state_though_they_share_files",
+            "PYTHON::test_two_hooks_that_share_a_file_share_nothing_else",
+        ),
     ),
     Sentence(
         "cf0aa91c",
@@ -491,7 +554,11 @@ SENTENCES: Final = (
     Sentence(
         "9635f508",
         "the command checks integrity and the paths of modules",
-        ("PAGE::test_the_page_s_command_checks_a_role",),
+        (
+            "PAGE::test_the_page_s_command_checks_a_role",
+            "INFO::test_a_check_loads_the_modules",
+            "INFO::test_a_check_finds_what_does_not_load",
+        ),
     ),
     Sentence("451665bc", "lead-in: what it checks", ()),
     Sentence(
@@ -506,7 +573,11 @@ SENTENCES: Final = (
     Sentence(
         "a7b7784c",
         "whether the hash is the recorded one",
-        ("PAGE::test_the_page_s_command_notices_a_change",),
+        (
+            "PAGE::test_the_page_s_command_notices_a_change",
+            "INFO::test_what_was_accepted_is_compared_with",
+            "INFO::test_a_role_of_rolebox_is_held_against_its_lock_file",
+        ),
     ),
     Sentence(
         "a05b42db",
