@@ -102,7 +102,9 @@ know what follows from a message.
 from __future__ import annotations
 
 import json
+import os
 import socket
+import stat
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -273,6 +275,17 @@ class ModuleChannel:
         """End the stream both ways: whoever waits in :meth:`receive` or sends is told. Idempotent."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+
+    def is_open(self) -> bool:
+        """Whether the descriptor is still one of a socket: code of somebody else's may have closed it."""
+        try:
+            return stat.S_ISSOCK(os.fstat(self._socket.fileno()).st_mode)
+        except OSError:
+            return False
+
+    def abandon(self) -> None:
+        """Let go of the descriptor in a copy of this process, without a word to anybody."""
+        self._socket.close()
 
     def close(self) -> None:
         """Let go of the descriptor, when nobody receives any more."""

@@ -484,6 +484,7 @@ class ModuleHost:
                 self._book.dismiss(flight)
                 reason = f"no answer within {flight.call.timeout_s:g} s"
                 returns.append((flight, flight.failed("timeout", reason, now)))
+            process.hang_up_if_gone()
             hopeless = process.past_hope(now)
             if hopeless is not None:
                 process.kill(hopeless)

@@ -92,6 +92,7 @@ class ModuleProcess:
                     pass_fds=inherited,
                     process_group=0,
                 )
+                self._pidfd = self._opened()
         except OSError:
             ours.close()
             if memory >= 0:
@@ -134,6 +135,11 @@ class ModuleProcess:
             del self.flights[flight.number]
             self.overdue.append(flight.hook_id)
         return overdue
+
+    def hang_up_if_gone(self) -> None:
+        """End the stream of a process that has ended, where something that it has started holds it open."""
+        if self._ends_within(0):
+            self.channel.shut()
 
     def past_hope(self, now: float) -> str | None:
         """Why it is to be killed, if it is."""
@@ -200,10 +206,20 @@ class ModuleProcess:
 
     def close(self) -> None:
         """Let go of everything, after the last look."""
+        os.close(self._pidfd)
         self.channel.close()
         if self._board is not None and self._flag is not None:
             self._board.close()
             self._flag.close()
+
+    def _opened(self) -> int:
+        """A descriptor of the process that was just started. Raises OSError, and then it has been ended."""
+        try:
+            return os.pidfd_open(self._process.pid)
+        except OSError:
+            self._end_group()
+            self._process.wait()
+            raise
 
     def _end_group(self) -> None:
         with self._reaping:
@@ -216,13 +232,9 @@ class ModuleProcess:
 
     def _ends_within(self, seconds: float) -> bool:
         """Whether it ends; it is not reaped."""
-        descriptor = os.pidfd_open(self._process.pid)
-        try:
-            looking = select.poll()
-            looking.register(descriptor, select.POLLIN)
-            return bool(looking.poll(seconds * 1_000))
-        finally:
-            os.close(descriptor)
+        looking = select.poll()
+        looking.register(self._pidfd, select.POLLIN)
+        return bool(looking.poll(seconds * 1_000))
 
     def _words(self, code: int) -> str:
         if self.why_killed is not None:

@@ -14,23 +14,18 @@ import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 import { Channel, FRAME_BYTES } from './node_channel.mjs';
-import { Lane } from './node_lane.mjs';
 import { Stderr } from './node_stderr.mjs';
+import { Threads } from './node_threads.mjs';
+import { Watch } from './node_watch.mjs';
 
-const LOOK_MS = 25; // between two looks while something is under way
-const IDLE_MS = 1_000; // and while nothing is
-const BLOCK_MS = 300;
-const BLOCK_LOADING_MS = 700;
-const UNKNOWN_MS = 15_000; // that a thread may stand still while no code of a hook runs in it
 const OVERLAP_MS = 100; // after which the next hook is loaded beside one that is not done
 const DISPOSE_MS = 2_000;
 const TIMEOUTS = 3; // in a row
-const SLOW_LANES = 8;
 const STUCK_LANES = 4; // that were ended and are not over
 const STUCK_MS = 2_000;
 const CALLS = 10_000;
 const WORN = 100; // instances that a thread may have held beyond those that it holds: Node frees no modules
-const GROWTH_MB = 64; // beyond the limit, of one turn of a thread
+const OPEN = 100; // calls of a hook that never ended
 
 const { values: options } = parseArgs({
   options: {
@@ -40,26 +35,23 @@ const { values: options } = parseArgs({
     channel: { type: 'string' },
   },
 });
-const workers = Number(options.workers);
 const limits = { memoryMb: Number(options['memory-mb']), loadMs: Number(options['load-ms']) };
 
 const hooks = new Map(); // by id
 const byIndex = new Map();
-const lanes = new Set();
-const slow = new Set(); // lanes of hooks that hold up others
 const calls = new Map(); // not answered, by number
 const toLoad = [];
 const loads = new Map(); // under way, by token
 const unloads = new Map(); // by token
-let spare = null;
 let lastIndex = 0;
 let lastToken = 0;
-let timer = null;
 let loading = null; // the load that the next one waits for
 let ending = false;
 let replaceSaid = false;
-let lastLook = 0;
 
+const threads = new Threads(limits, Number(options.workers), { message: heard, exit: exited });
+const { lanes } = threads;
+const watch = new Watch({ calls, loads, lanes, byIndex, limits }, { overdue, heldUp: isolate, cameBack: release, lost: lose });
 const stderr = new Stderr();
 const channel = new Channel(Number(options.channel), receive, () => end(500));
 
@@ -79,7 +71,7 @@ function receive(message, body) {
       return begin(message, body);
     case 'load':
       toLoad.push(...message.hooks);
-      for (let more = Math.min(toLoad.length + hooks.size, workers) - usable().length; more > 0; more--) newLane();
+      threads.prepare(toLoad.length + hooks.size);
       return loadNext();
     case 'unload':
       return message.hooks.forEach(unload);
@@ -92,7 +84,8 @@ function receive(message, body) {
 
 /** A hook as the host holds it. `told` is what is loaded, null before; `ready`: its instance takes calls. */
 function newHook(id) {
-  const hook = { id, index: ++lastIndex, told: null, token: 0, lane: null, ready: false, waiting: [], late: 0, strikes: 0 };
+  const hook = { id, index: ++lastIndex, told: null, token: 0, lane: null, ready: false, waiting: [] };
+  hook.late = hook.open = 0; // calls in a row that were late; late ones that have not ended
   hooks.set(id, hook);
   byIndex.set(hook.index, hook);
   return hook;
@@ -102,7 +95,7 @@ function loadNext() {
   if (loading || !toLoad.length || ending) return;
   const told = toLoad.shift();
   const hook = hooks.get(told.id) ?? newHook(told.id);
-  const lane = hook.lane && !hook.lane.retired && !hook.lane.dead ? hook.lane : emptiest();
+  const lane = hook.lane && !hook.lane.retired && !hook.lane.dead ? hook.lane : threads.emptiest();
   waitFor(load(hook, told, lane, false));
   channel.say({ is: 'loading', hook: hook.id });
 }
@@ -117,7 +110,7 @@ function loadedOrSlow(record) {
   if (loading !== record) return;
   loading = null;
   loadNext();
-  if (!loading) keepSpare();
+  if (!loading && hooks.size > 1 && !ending) threads.keepSpare();
 }
 
 function load(hook, told, lane, again) {
@@ -127,7 +120,7 @@ function load(hook, told, lane, again) {
   lane.hooks.add(hook);
   lane.instances++;
   lane.tell({ do: 'load', token: record.token, index: hook.index, told });
-  look();
+  watch.look();
   return record;
 }
 
@@ -144,7 +137,7 @@ function wasLoaded(record, { handlers, problem, detail }) {
   const old = { token: hook.token, lane: hook.lane };
   Object.assign(hook, { told: record.told, token: record.token, lane, ready: !lane.retired });
   if (!record.again) {
-    Object.assign(hook, { late: 0, strikes: 0 });
+    hook.late = hook.open = 0;
     channel.say({ is: 'loaded', hook: hook.id, handlers, problem: problem ?? null, detail: detail ?? null });
     if (old.token && !old.lane.dead) dispose(old.token, old.lane, null);
     if (old.lane && old.lane !== lane) old.lane.hooks.delete(hook);
@@ -228,12 +221,13 @@ function begin(message, body) {
     const error = hook ? `${CALLS} calls are under way already` : 'it is not loaded';
     return channel.say({ is: 'done', n, status: hook ? 'failed' : 'absent', error });
   }
-  const now = performance.now();
-  const call = { n, hook, handler: message.handler, ms: message.timeout_ms, until: now + message.timeout_ms, body, lane: null, place: 0, answered: false };
+  const { handler, session, timeout_ms: ms } = message;
+  const until = performance.now() + ms;
+  const call = { n, hook, handler, session, ms, until, body, lane: null, place: 0, answered: false };
   calls.set(n, call);
   if (hook.ready) give(call);
   else hook.waiting.push(call);
-  if (!timer || timer.idle) look();
+  watch.look();
 }
 
 function give(call) {
@@ -260,7 +254,8 @@ function wasDone(lane, text) {
     if (text.length * 3 <= FRAME_BYTES || Buffer.byteLength(text) <= FRAME_BYTES) channel.send(text);
     else channel.say({ is: 'done', n, status: 'failed', error: 'what it returned is too large to be handed over' });
   } else if (!call.hook.gone) {
-    const session = JSON.parse(call.body.toString()).session ?? null;
+    call.hook.open = Math.max(0, call.hook.open - 1);
+    const session = call.session ?? null;
     for (const inject of JSON.parse(text).inject ?? []) channel.say({ is: 'inject', hook: call.hook.id, session, text: inject });
   }
 }
@@ -286,55 +281,15 @@ function overdue(call) {
   const time = `${call.ms / 1_000} s`;
   answer(call, { is: 'done', status: 'timeout', error: begun ? `it was not done within ${time}` : `it could not begin within ${time}` });
   const { hook, lane } = call;
+  call.body = null;
   if (!begun) return;
-  if (!lane.turns && (lane.holder || lane.blocked?.index) === hook.index) {
-    return lose(lane, hook, `it held up its thread in ${call.handler} for longer than its time of ${time}`);
-  }
   lane.tell({ do: 'late', token: call.token, n: call.n });
+  if (lane.blocked) return; // that is another matter
   if (++hook.late >= TIMEOUTS) quarantine(hook, `${TIMEOUTS} calls in a row did not end within their time`);
+  else if (++hook.open >= OPEN) quarantine(hook, `${OPEN} of its calls have never ended`);
 }
 
 // ---- threads
-
-function newLane() {
-  const lane = new Lane(limits, { message: heard, exit: exited });
-  lanes.add(lane);
-  return lane;
-}
-
-function usable() {
-  return [...lanes].filter((lane) => !lane.retired && !lane.dead && !slow.has(lane) && lane !== spare);
-}
-
-function emptiest() {
-  const open = usable();
-  if (open.length < workers) return freshLane();
-  return open.reduce((one, other) => (other.hooks.size < one.hooks.size ? other : one));
-}
-
-/** One that has held nothing: the spare one, which has started already. */
-function freshLane() {
-  if (!spare) return newLane();
-  const lane = spare;
-  spare = null;
-  setTimeout(keepSpare, BLOCK_MS).unref();
-  return lane;
-}
-
-function keepSpare() {
-  if (!spare && !ending && hooks.size > 1) spare = newLane();
-}
-
-/** A thread for a hook that holds up others, which is not `except`. */
-function slowLane(except = null) {
-  const open = [...slow].filter((lane) => lane !== except && !lane.retired && !lane.dead);
-  if (open.length < SLOW_LANES) {
-    const lane = freshLane();
-    slow.add(lane);
-    return lane;
-  }
-  return open.reduce((one, other) => (other.hooks.size < one.hooks.size ? other : one));
-}
 
 function heard(lane, message) {
   if (typeof message === 'string') {
@@ -356,11 +311,8 @@ function heard(lane, message) {
 }
 
 function exited(lane, code, error) {
-  const stuckBefore = lane.dead;
-  lanes.delete(lane);
-  slow.delete(lane);
-  if (spare === lane) spare = null;
-  if (stuckBefore) return;
+  threads.ended(lane);
+  if (lane.dead || ending) return;
   const hook = byIndex.get(lane.running);
   if (error?.code === 'ERR_WORKER_OUT_OF_MEMORY') return lose(lane, whoFilled(lane, hook), `it used more than ${limits.memoryMb} MB of memory`);
   if (!lane.online) {
@@ -379,6 +331,7 @@ function whoFilled(lane, hook) {
 
 /** A thread is past help: end it, quarantine who is to blame, load its other hooks into a fresh one. */
 function lose(lane, guilty, reason) {
+  if (ending) return;
   lane.retire();
   lane.end();
   setTimeout(stuck, STUCK_MS, lane).unref();
@@ -386,7 +339,7 @@ function lose(lane, guilty, reason) {
   const isClear = suspects.length === 1;
   if (isClear) blame(lane, suspects[0], reason);
   const left = [...lane.hooks];
-  if (left.length) move(lane, left, isClear ? [sameKind(lane)] : [slowLane(), slowLane()], isClear ? null : reason);
+  if (left.length) move(lane, left, isClear ? [threads.inPlaceOf(lane)] : [threads.slowOne(), threads.slowOne()], isClear ? null : reason);
   else settleCalls(lane, isClear ? null : reason);
   for (const [token, record] of unloads) if (record.lane === lane) wasUnloaded(token, { problem: 'its thread ended before onDispose was done' });
 }
@@ -401,11 +354,6 @@ function blame(lane, hook, reason) {
     }
   }
   quarantine(hook, reason);
-}
-
-/** A thread in place of this one. */
-function sameKind(lane) {
-  return slow.has(lane) ? slowLane(lane) : freshLane();
 }
 
 /** Load hooks of a thread into others, turn by turn. `reason`: why it is dead, if nobody is known to be to blame. */
@@ -448,17 +396,17 @@ function settleCalls(lane, reason) {
 
 /** A hook holds up its thread: the others get another one; it keeps this one until it comes back or is late. */
 function isolate(lane, guilty) {
+  if (!threads.mayPart(lane)) return;
   lane.retire();
-  const others = [...lane.hooks].filter((hook) => hook !== guilty);
   guilty.ready = false;
-  if (others.length) move(lane, others, [sameKind(lane)], null);
-  else settleCalls(lane, null);
+  const others = [...lane.hooks].filter((hook) => hook !== guilty);
+  move(lane, others, [threads.inPlaceOf(lane)], null);
 }
 
 /** It came back: on with it in a thread of its own, when what has begun here is over. */
 function release(lane) {
   if ([...lane.calls.values()].some((call) => !call.answered)) return;
-  for (const hook of [...lane.hooks]) move(lane, [hook], [slowLane(lane)], null);
+  for (const hook of [...lane.hooks]) move(lane, [hook], [threads.slowOne(lane)], null);
   if (!lane.ending) {
     lane.ending = true;
     lane.tell({ do: 'end', ms: DISPOSE_MS });
@@ -468,7 +416,7 @@ function release(lane) {
 
 function renew(lane) {
   lane.retire();
-  if (lane.hooks.size) move(lane, [...lane.hooks], [sameKind(lane)], null);
+  if (lane.hooks.size) move(lane, [...lane.hooks], [threads.inPlaceOf(lane)], null);
 }
 
 function stuck(lane) {
@@ -486,62 +434,6 @@ function fat(lane, { memory, guilty }) {
   lose(lane, hook ?? null, `it holds ${Math.round(memory / 1_048_576)} MB of buffers, more than ${limits.memoryMb} MB`);
 }
 
-// ---- looking
-
-function look() {
-  if (timer && !timer.idle) return;
-  if (timer) clearTimeout(timer);
-  timer = setTimeout(looked, LOOK_MS);
-  timer.idle = false;
-}
-
-function looked() {
-  const now = performance.now();
-  const passed = Math.min(now - lastLook, 2 * LOOK_MS); // when this thread starves, others may starve as well
-  lastLook = now;
-  for (const call of [...calls.values()]) if (now >= call.until) overdue(call);
-  let busy = calls.size > 0 || loads.size > 0;
-  for (const lane of [...lanes]) {
-    if (lane.dead || !lane.online) continue;
-    lane.look(passed);
-    if (lane.blocked) {
-      busy = true;
-      heldUp(lane);
-    } else if (lane.retired) {
-      busy = true;
-      release(lane);
-    } else lane.grown = 0;
-    if (!lane.dead && (timer.idle || lane.calls.size || lane.loads.size || lane.running)) lane.ask();
-  }
-  busy ||= [...lanes].some((lane) => !lane.dead && lane.online && !lane.turns);
-  timer = setTimeout(looked, busy ? LOOK_MS : IDLE_MS);
-  timer.idle = !busy;
-  if (!busy) timer.unref();
-}
-
-/** The hook whose call alone has begun in a thread. */
-function onlyCalled(lane) {
-  const called = new Set([...lane.calls.values()].filter((call) => lane.hasBegun(call)).map((call) => call.hook));
-  return called.size === 1 ? [...called][0] : undefined;
-}
-
-function heldUp(lane) {
-  const { index, ms } = lane.blocked;
-  const hook = byIndex.get(index) ?? onlyCalled(lane);
-  const rss = process.memoryUsage.rss() / 1_048_576;
-  lane.grown ||= rss;
-  if (index && rss - lane.grown > limits.memoryMb + GROWTH_MB && [...lanes].every((other) => other === lane || !other.blocked?.index)) {
-    return lose(lane, hook ?? null, `it used more than ${limits.memoryMb} MB of memory`);
-  }
-  const mayMove = lane.hooks.size > 1 && (!slow.has(lane) || slow.size < SLOW_LANES);
-  if (!lane.retired && hook && mayMove) {
-    const othersWait = [...lane.calls.values()].some((call) => call.hook !== hook);
-    if (ms >= (lane.loads.size && !othersWait ? BLOCK_LOADING_MS : BLOCK_MS)) isolate(lane, hook);
-  }
-  const calledNow = [...lane.calls.values()].some((call) => call.hook === hook && !call.answered && lane.hasBegun(call));
-  if (ms >= (hook ? limits.loadMs : UNKNOWN_MS) && !calledNow) lose(lane, hook ?? null, `it held up its thread for ${(ms / 1_000).toFixed(1)} s`);
-}
-
 // ---- the end
 
 function end(ms) {
@@ -550,7 +442,7 @@ function end(ms) {
   const over = () => channel.finish(() => process.exit(0));
   const until = setTimeout(over, ms);
   setTimeout(() => process.exit(0), ms + 200).unref();
-  const waited = [...lanes].filter((lane) => !lane.dead && !lane.blocked && lane !== spare);
+  const waited = [...lanes].filter((lane) => !lane.dead && !lane.blocked && !threads.isSpare(lane));
   for (const lane of waited) if (!lane.ending) lane.tell({ do: 'end', ms: Math.max(50, ms - 100) });
   const check = setInterval(() => {
     if (waited.every((lane) => lane.dead)) {

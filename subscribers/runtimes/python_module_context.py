@@ -21,8 +21,8 @@ from broker.protocol.errors import shown
 
 from .python_traceback import sayable
 
-LOGS_A_SECOND: Final = 50
-"""Records of one hook that are passed on in a second; the rest is counted and said so."""
+A_SECOND: Final = 50
+"""Records of one hook that are passed on in a second, and texts that no call carries; the rest is counted."""
 
 MESSAGE_CHARACTERS: Final = 8_192
 FIELDS_BYTES: Final = 16_384
@@ -35,6 +35,33 @@ Send = Callable[[Mapping[str, Any]], object]
 """Sends a frame."""
 
 
+class Allowance:
+    """So many of something in a second; what is beyond it is counted. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._second = 0
+        self._count = self._beyond = 0
+
+    def take(self) -> tuple[bool, int]:
+        """Whether one more is allowed, and how many were not in the seconds before, if that is news."""
+        with self._lock:
+            second, beyond = int(time.monotonic()), 0
+            if second != self._second:
+                self._second, self._count = second, 0
+                beyond, self._beyond = self._beyond, 0
+            self._count += 1
+            is_allowed = self._count <= A_SECOND
+            self._beyond += not is_allowed
+            return is_allowed, beyond
+
+    def rest(self) -> int:
+        """How many were not allowed, if that has not been said."""
+        with self._lock:
+            beyond, self._beyond = self._beyond, 0
+            return beyond
+
+
 class HookLog:
     """The log of one hook. Thread-safe."""
 
@@ -42,10 +69,7 @@ class HookLog:
         self._hook_id = hook_id
         self._least = LEVELS[level]
         self._send = send
-        self._lock = threading.Lock()
-        self._second = 0
-        self._count = 0
-        self._left_out = 0
+        self._records = Allowance()
 
     def debug(self, message: object, fields: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         """Say what helps to find a fault."""
@@ -71,27 +95,19 @@ class HookLog:
         """Pass a record on, unless it is below the level that is wanted, or one too many."""
         if LEVELS[level] < self._least:
             return
-        with self._lock:
-            second = int(time.monotonic())
-            if second != self._second:
-                self._tell_left_out()
-                self._second, self._count = second, 0
-            self._count += 1
-            if self._count > LOGS_A_SECOND:
-                self._left_out += 1
-                return
-        self._record(level, _text(message), _fields(fields, more))
+        is_allowed, left_out = self._records.take()
+        self._tell_left_out(left_out)
+        if is_allowed:
+            self._record(level, _text(message), _fields(fields, more))
 
     def flush(self) -> None:
         """Say how many records were left out, if that has not been said."""
-        with self._lock:
-            self._tell_left_out()
+        self._tell_left_out(self._records.rest())
 
-    def _tell_left_out(self) -> None:
-        if self._left_out:
-            most = f"more than {LOGS_A_SECOND} in a second"
-            self._record("warn", f"{self._left_out} records of this hook were left out: {most}", {})
-            self._left_out = 0
+    def _tell_left_out(self, count: int) -> None:
+        if count:
+            most = f"more than {A_SECOND} in a second"
+            self._record("warn", f"{count} records of this hook were left out: {most}", {})
 
     def _record(self, level: str, message: str, fields: Any) -> None:
         self._send({"is": "log", "hook": self._hook_id, "level": level, "message": message, "fields": fields})

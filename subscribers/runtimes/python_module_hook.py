@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import orjson
 
 from ..hooks.module_hook import Handler
-from .python_module_context import Context, HookLog, Injected
+from .python_module_context import A_SECOND, Allowance, Context, HookLog, Injected
 from .python_module_edit import EditRefused, before, edit_of
 from .python_module_loader import SNAKE, FoundHandler, PythonModule, forget
 from .python_traceback import fault_of
@@ -46,8 +46,8 @@ class World(Protocol):
     def send(self, message: Mapping[str, Any]) -> object:
         """Send a frame."""
 
-    def send_done(self, number: int, rest: bytes) -> None:
-        """Send a ``done``; ``rest`` are its further members, each with a comma in front."""
+    def send_done(self, number: int, hook_id: str, rest: bytes) -> None:
+        """Send a ``done`` of this hook's; ``rest`` are its further members, each with a comma in front."""
 
     def begin(self, number: int, hook_id: str, deadline: float) -> int | None:
         """Note that a handler begins; where that is noted, or None if it must not."""
@@ -116,7 +116,7 @@ class PythonCall:
         texts = self.injected.close()
         if texts:
             members += b',"inject":' + orjson.dumps(texts)
-        self.hook.world.send_done(self.number, members)
+        self.hook.world.send_done(self.number, self.hook.id, members)
 
     def is_due(self) -> None:
         """Tell that its time is over, cancel what can be cancelled, and look at it again a little later."""
@@ -156,6 +156,7 @@ class LoadedHook:
         self.module = module
         self.log = log
         self.gone: str | None = None  # why it is not called any more
+        self._texts = Allowance()
         self._loop: HookLoop | None = None
         self._lock = threading.Lock()
         self._queue: deque[PythonCall] = deque()
@@ -171,7 +172,7 @@ class LoadedHook:
         found = self.module.handlers.get(handler)
         if found is None:
             error = f"its module has no {SNAKE.get(handler, handler)}"
-            self.world.send_done(message["n"], _failed("absent", error))
+            self.world.send_done(message["n"], self.id, _failed("absent", error))
             return
         call = PythonCall(self, message, found, now)
         with self._lock:
@@ -362,8 +363,12 @@ class LoadedHook:
         return None
 
     def inject_later(self, session_id: str | None, text: str) -> None:
-        """Send a text that no call carries."""
-        self.world.send({"is": "inject", "hook": self.id, "session": session_id, "text": text})
+        """Send a text that no call carries, unless there are too many."""
+        is_allowed, left_out = self._texts.take()
+        if left_out:
+            self.log.write("warn", f"{left_out} texts were not injected: more than {A_SECOND} in a second")
+        if is_allowed:
+            self.world.send({"is": "inject", "hook": self.id, "session": session_id, "text": text})
 
     def noticed(self, what: str, error: BaseException | None) -> None:
         """Log what went wrong where nobody waits for it."""

@@ -56,6 +56,10 @@ STACK_BYTES: Final = 4_194_304
 CROWDED: Final = 0.5
 """Share of the memory that, if it is used while nothing is under way, makes any call a mere victim."""
 
+EXHAUSTED: Final = 70
+CLOSED: Final = 71
+"""How this process exits when it has no memory left for itself, and when its channel was closed under it."""
+
 log = get_logger("subscribers.modules")
 
 
@@ -78,6 +82,7 @@ class Host:
         self._pending: deque[dict[str, Any]] = deque()
         self._turn = object()
         self._leading = threading.Lock()
+        self._is_copy = False
         self._end_ms: float | None = None
         self._ended = threading.Event()
 
@@ -119,7 +124,7 @@ class Host:
             self._end_ms = HANG_UP_S * 1_000
             self._ended.set()
         except MemoryError:
-            _exit(70)  # nothing is certain now; what is under way stands on the board
+            _exit(EXHAUSTED)  # nothing is certain now; what is under way stands on the board
 
     def _do(self, message: dict[str, Any], on_long: Callable[[], None]) -> None:
         order = message.get("do")
@@ -145,17 +150,30 @@ class Host:
 
     # -- what hooks need ----------------------------------------------------------------------
 
+    def is_forked(self) -> None:
+        """Be a copy, in a process that a hook has forked: it has no say, and ends when it comes back."""
+        self._is_copy = True
+        self._channel.abandon()
+
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a frame. One that is too long is left out, and that is logged."""
+        if self._is_copy:
+            os._exit(0)
         try:
             self._channel.send(frame(message))
         except FrameTooLong as error:
             log.error("a message to the parent was left out", kind=message.get("is"), error=str(error))
 
-    def send_done(self, number: int, rest: bytes) -> None:
-        """Send a ``done``; ``rest`` are its further members, each with a comma in front."""
+    def send_done(self, number: int, hook_id: str, rest: bytes) -> None:
+        """Send a ``done`` of this hook's; ``rest`` are its further members, each with a comma in front."""
+        if self._is_copy:
+            os._exit(0)
         try:
-            self._channel.send(framed(b'{"is":"done","n":%d%b}' % (number, rest)))
+            was_sent = self._channel.send(framed(b'{"is":"done","n":%d%b}' % (number, rest)))
+            if not was_sent and not self._channel.is_open():
+                log.error("a hook has closed the channel of its host, which ends", hook=hook_id)
+                self.begin(number, hook_id, time.monotonic())  # so that it is known who
+                _exit(CLOSED)
         except FrameTooLong as error:
             told = {"is": "done", "n": number, "status": "failed", "error": f"what it leaves behind: {error}"}
             self.send(told)
@@ -342,6 +360,7 @@ def main(argv: list[str] | None = None) -> int:
     channel = ModuleChannel(socket.socket(fileno=options.channel))
     host = Host(channel, options.board, options.log_level, memory)
     threading.excepthook = host.thread_failed
+    os.register_at_fork(after_in_child=host.is_forked)
     host.run()
     return 0
 
