@@ -306,6 +306,51 @@ def test_others_are_served_long_before_the_time_of_a_hanging_call_is_over(on: Mo
     steady(on)
 
 
+def test_what_a_hook_forks_has_no_say(on: ModuleScene) -> None:
+    """Its copy of the host ends when it comes back, and holds nothing open."""
+    source = """
+        import os, time
+        def on_tool_before(ctx, tool, args):
+            args["pid"] = os.fork()
+        def on_event(ctx):
+            if not os.fork():
+                time.sleep(1000)
+            os._exit(3)
+    """
+    hook(on, "forks", source)
+    edit = on.call("forks").edit
+    assert edit["pid"] > 0
+    until(lambda: not _lives(edit["pid"]), "the end of a copy")
+    assert on.call("forks", "onEvent", {}).error == "its process ended with 3"
+    steady(on)
+
+
+def test_a_hook_that_closes_what_is_not_its_own_is_quarantined(on: ModuleScene) -> None:
+    """The channel was not its to close."""
+    hook(on, "closes", "import os\ndef on_tool_before(ctx):\n    os.closerange(3, 1000)\n")
+    assert on.call("closes").status == "lost"
+    assert on.wait_for("closes", "quarantined").reason == "its process ended with 71"
+    steady(on)
+
+
+def test_a_hook_that_uses_memory_up_bit_by_bit_is_out_at_the_second_time(on: ModuleScene) -> None:
+    """It cannot be told at first whose it is; the others get a fresh process at once."""
+    source = """
+        kept = []
+        def on_tool_before(ctx, tool, args):
+            while True:
+                kept.append(bytearray(8 << 20))
+    """
+    hook(on, "hoards", source)
+    for _ in range(2):
+        pids = {on.host.pid}
+        assert on.call("hoards").error == "on_tool_before ran out of memory"
+        until(lambda: on.host.pid not in pids, "another process")  # noqa: B023 - it is over before the next
+        steady(on)
+    state = on.wait_for("hoards", "quarantined")
+    assert state.reason == "on_tool_before ran out of memory, for the second time"
+
+
 def test_an_asynchronous_call_is_cancelled_at_its_deadline(on: ModuleScene) -> None:
     """A handler that waits for ever costs nobody anything, and stays."""
     source = """

@@ -9,9 +9,9 @@ import pytest
 
 from subscribers.runtimes import python_module_context
 from subscribers.runtimes.python_module_context import (
+    A_SECOND,
     FIELDS_BYTES,
     INJECT_BYTES,
-    LOGS_A_SECOND,
     MESSAGE_CHARACTERS,
     Context,
     HookLog,
@@ -91,16 +91,16 @@ def test_a_log_leaves_out_what_is_too_much_and_says_so(clock: Clock) -> None:
     """In the next second, or at the end."""
     sent = Sent()
     diary = HookLog("a", "info", sent.append)
-    for _ in range(LOGS_A_SECOND + 3):
+    for _ in range(A_SECOND + 3):
         diary.info("again")
-    assert len(sent.said()) == LOGS_A_SECOND
+    assert len(sent.said()) == A_SECOND
     clock.now += 1
     diary.info("next")
     assert [record[1] for record in sent.said()] == [
-        f"3 records of this hook were left out: more than {LOGS_A_SECOND} in a second",
+        f"3 records of this hook were left out: more than {A_SECOND} in a second",
         "next",
     ]
-    for _ in range(LOGS_A_SECOND):
+    for _ in range(A_SECOND):
         diary.info("again")
     sent.clear()
     diary.flush()
