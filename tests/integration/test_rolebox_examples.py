@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -106,6 +107,28 @@ def test_the_agents_of_the_readme_and_their_role(roles: Roles, tmp_path: Path) -
     said = run(roles, "node", str(tmp_path / "agent.mjs"))
     assert said.startswith("hello() [")
     assert [part for part in prompt if f"'{part}'" not in said] == []
+
+
+def test_the_commands_of_the_readme_look_at_the_role(roles: Roles, tmp_path: Path) -> None:
+    """``prxbus info`` finds everything in order but what this Node cannot run, and records it when asked."""
+    (shown,) = samples("console")
+    checking, accepting = re.findall(r"^\$ prxbus (.*)$", shown, re.MULTILINE)
+    env = {"XDG_STATE_HOME": str(tmp_path)}
+    checked = prxbus(*place(checking), "--json", env=env)
+    document = json.loads(checked.stdout)
+    strips = node_version() >= TYPESCRIPT
+    assert [hook["name"] for hook in document["hooks"] if not hook["loaded"]] == (
+        [] if strips else ["stay-inside"]
+    )
+    assert (checked.returncode, document["passed"]) == (0 if strips else 1, strips)
+    accepted = json.loads(prxbus(*place(accepting), "--json", env=env).stdout)
+    assert (document["accepted"], accepted["accepted"]) == (False, True)
+    assert roles.said["role_hooks"] == sum(bool(hook["loaded"]) for hook in document["hooks"]) + 2
+
+
+def place(command: str) -> list[str]:
+    """The words of a command, its paths from here."""
+    return [str(ROOT / word) if word.startswith("examples/") else word for word in command.split()]
 
 
 def test_what_this_node_cannot_run_is_said_and_the_others_run(roles: Roles) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 def on_load(ctx: Any) -> None:
     """Called once, when the hook is registered."""
-    assert ctx.config["rules"], "without rules there is nothing to keep"
-    ctx.log.info("knows the rules of the house")
+    ctx.log.info("knows the rules of the house", count=len(ctx.config["rules"]))
 
 
 def on_tool_before(ctx: Any, tool: str, args: dict[str, Any]) -> None:
