@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+import orjson
+
 from broker.logs import get_logger
 from broker.protocol.decisions import Answer
 from broker.protocol.errors import BusError, shown
@@ -304,6 +306,7 @@ class RolesDispatcher:
         return seen.agent if seen.agent is not None else self._memory.session(seen.session).agent
 
     def _heard(self, found: Round, turn: Turn, walk: Walk, seen: Seen, said: ModuleReturn) -> None:
+        said = _sendable(said)
         walk.heard(said)
         hook = self.roles.hooks.get(turn.link.id)
         if said.injected:
@@ -353,7 +356,7 @@ class RolesDispatcher:
             log.warning("a text was injected without a session, and is lost", hook=name)
             return
         for text in texts:
-            if not self._memory.add(session, text):
+            if not self._memory.add(session, _whole(text)):
                 log.warning("a text finds no room and is lost", hook=name, session=session)
 
     # -- the end ------------------------------------------------------------------------------
@@ -424,6 +427,24 @@ class RolesDispatcher:
     def _note(self, what: str) -> None:
         with self._lock:
             self.others[what] += 1
+
+
+def _sendable(said: ModuleReturn) -> ModuleReturn:
+    """What came of a call, which has failed if its edit is nothing that can be handed on."""
+    if said.edit is None:
+        return said
+    try:
+        orjson.dumps(said.edit)
+    except orjson.JSONEncodeError as error:
+        return said._replace(status="failed", edit=None, error=f"its edit cannot be handed on: {error}")
+    return said
+
+
+def _whole(text: str) -> str:
+    """A text that can be sent: halves of characters are replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _names(payload: Mapping[str, Any], key: str) -> list[str]:

@@ -17,10 +17,10 @@ T = TypeVar("T")
 AT_ONCE: Final = 48
 """Lanes in which something is under way; fewer than a host takes calls of one hook."""
 
-PER_LANE: Final = 128
+PER_LANE: Final = 1_024
 """Events of one session that may wait."""
 
-WAITING: Final = 2_048
+WAITING: Final = 4_096
 """Events that may wait in all."""
 
 WAITING_BYTES: Final = 134_217_728

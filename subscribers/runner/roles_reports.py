@@ -27,6 +27,11 @@ REGISTRY: Final = get_logger("hook:custom-registry")
 
 LOG_NAME_CHARACTERS: Final = 128
 
+_TAKEN: Final = frozenset(
+    {"self", "event", "level", "logger", "time", "timestamp", "role", "exc_info", "stack_info"}
+)
+"""Fields of a record that are the log's own; a hook's get another name."""
+
 _LEVELS: Final = {"debug": "debug", "info": "info", "warn": "warning", "error": "error"}
 _STATUS: Final[Mapping[str, Status]] = {
     "ok": "ok",
@@ -113,6 +118,5 @@ def log_missing(missing: Missing) -> None:
 def hook_log(hook: InForce, level: str, message: str, fields: Mapping[str, Any]) -> None:
     """What a hook itself logs, under its own name."""
     log: Logger = get_logger(f"hook:{hook.link.name[:LOG_NAME_CHARACTERS]}", role=hook.link.role)
-    taken = {"event", "level", "logger", "time", "timestamp", "role", "exc_info", "stack_info"}
-    own = {f"field_{name}" if name in taken else name: value for name, value in fields.items()}
+    own = {f"field_{name}" if name in _TAKEN else name: value for name, value in fields.items()}
     getattr(log, _LEVELS.get(level, "info"))(message, **own)

@@ -287,6 +287,24 @@ def test_many_hooks_without_a_handler_are_passed_over(stage: Stage) -> None:
     assert stage.ask("tool_call_start", BASH).decision.updated_input == {"command": "ls 1"}
 
 
+@pytest.mark.parametrize("value", ["half a \ud83d", 2**80, {1: 2}])
+def test_an_edit_that_cannot_be_sent_is_one_hook_s_failure(stage: Stage, value: object) -> None:
+    """The others of the event are called, and their edits are answered."""
+    stage.hook("bad", "tool.execute.before", lambda _: ok(edit={"command": value}))
+    stage.hook("good", "tool.execute.before", appends("1"))
+    assert stage.ask("tool_call_start", BASH).decision.updated_input == {"command": "ls 1"}
+    until(lambda: len(stage.runs()) == 2, "the reports")
+    assert stage.runs()[0][:2] == ("coder:bad", "failed")
+    assert "cannot be handed on" in str(stage.runs()[0][2])
+
+
+def test_half_a_character_that_is_injected_spoils_no_prompt(stage: Stage) -> None:
+    """It is replaced; whole ones are as they were."""
+    stage.hook("h", "tool.execute.after", lambda _: ok("half \ud83d", "whole \U0001f600"))
+    stage.ask("tool_call", BASH).wait()
+    assert stage.prompt() == ["base", "half \ufffd\nwhole \U0001f600"]
+
+
 def test_nobody_sees_a_result_before_it_was_transformed(stage: Stage) -> None:
     """The ask with a tool's raw output is passed over; its copy, which does not have it, is an event."""
     stage.hook("watch", "event", lambda _: ok())

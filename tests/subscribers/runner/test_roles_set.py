@@ -92,7 +92,7 @@ def test_the_log_has_the_page_s_names_and_messages(roles: RoleSet, logged: Strin
     log_state(hook, State("refused", (), "SyntaxError", None, kept=True))
     log_state(hook, State("quarantined", (), "it ended"))
     log_missing(roles.missing[1])
-    hook_log(hook, "warn", "careful", {"logger": "root", "n": 1})
+    hook_log(hook, "warn", "careful", {"logger": "root", "self": 2, "n": 1})
     hook_log(hook, "odd", "hello", {})
     lines: list[dict[str, Any]] = [orjson.loads(line) for line in logged.getvalue().splitlines()]
     assert [(line["logger"], line["level"], line["event"]) for line in lines] == [
