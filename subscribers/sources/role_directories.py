@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Final, NamedTuple
 
 from ..dialects import rolebox_rules as rules
@@ -154,12 +155,12 @@ def with_files(directory: str, role: Role, languages: Languages, environ: Mappin
 
 def _ids(directory: str, hooks: Iterable[RoleHook]) -> dict[int, str]:
     """An id for each hook, by its name: an entry that is added leaves the others what they are."""
-    counts: dict[str, int] = {}
-    found: dict[int, str] = {}
+    found: dict[str, int] = {}
     for hook in hooks:
-        counts[hook.name] = count = counts.get(hook.name, 0) + 1
-        found[hook.index] = f"{directory}#{hook.name}" + ("" if count == 1 else f"#{count}")
-    return found
+        first = f"{directory}#{hook.name}"
+        further = (f"{first}#{number}" for number in count(2))
+        found[next(id for id in chain((first,), further) if id not in found)] = hook.index
+    return {index: id for id, index in found.items()}
 
 
 def _hook(directory: str, role: Role, hook: RoleHook, id: str, languages: Languages) -> LoadedHook:

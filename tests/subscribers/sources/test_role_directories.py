@@ -79,6 +79,15 @@ def test_a_role_is_loaded_with_its_modules(role: Path, monkeypatch: pytest.Monke
     assert codes(loaded) == ["same_name", "missing_module", "only_a_name"]
 
 
+def test_every_hook_has_an_id_of_its_own(role: Path) -> None:
+    """However they are called; the same ones as long as those of the same name keep their order."""
+    names = ("a", "a#2", "a", "a")
+    hooks = "".join(f"    - {{name: '{name}', events: [event], module: hooks/b.py}}\n" for name in names)
+    (role / "role.yaml").write_text(f"name: Coder\nhooks:\n  custom:\n{hooks}")
+    ids = [module.id for module in load_role(str(role)).modules]
+    assert ids == [f"{role}#a", f"{role}#a#2", f"{role}#a#3", f"{role}#a#4"]
+
+
 def test_functions_are_read_from_the_directory(role: Path) -> None:
     """Those that are named, and those that are marked; a file beyond the directory is not read."""
     (role / "functions" / "strict.md").write_text("---\nauto_activate: true\n---\nBe strict.\n")
