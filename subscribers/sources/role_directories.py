@@ -159,8 +159,8 @@ def _ids(directory: str, hooks: Iterable[RoleHook]) -> dict[int, str]:
     for hook in hooks:
         first = f"{directory}#{hook.name}"
         further = (f"{first}#{number}" for number in count(2))
-        found[next(id for id in chain((first,), further) if id not in found)] = hook.index
-    return {index: id for id, index in found.items()}
+        found[next(free for free in chain((first,), further) if free not in found)] = hook.index
+    return {index: hook_id for hook_id, index in found.items()}
 
 
 def _hook(directory: str, role: Role, hook: RoleHook, id: str, languages: Languages) -> LoadedHook:
