@@ -50,9 +50,11 @@ class _Hook:
         self.entries: dict[str, Entry] = reading.entries(node, field, rules.HOOK_KEYS)
 
     def read(self) -> RoleHook | None:
-        for wanted, hint in _EXAMPLES.items():
-            if self.value(wanted) is None:
-                self.reading.say("missing_key", self.node, self.field, f"the hook has no {wanted}", hint)
+        missing = [key for key in _EXAMPLES if self.value(key) is None]
+        if missing:
+            message = f"the hook has no {' and no '.join(missing)}"
+            hint = f"write {', '.join(_EXAMPLES[key].removeprefix('write ') for key in missing)}"
+            self.reading.say("missing_key", self.node, self.field, message, hint)
         name = self.required("name", rules.MAX_NAME)
         module = self.required("module", rules.MAX_MODULE)
         description = self.description()

@@ -183,6 +183,7 @@ WRONG_HOOKS = [
     (entry(name="[a]"), "wrong_type", "hooks.custom[0].name", (4, 14), "a list, not a string", False),
     (entry(name=LONG), "too_long", "hooks.custom[0].name", (4, 14), "129 characters", False),
     (entry(name='"a\\0"'), "bad_character", "hooks.custom[0].name", (4, 14), "NUL", False),
+    ("priority: 5", "missing_key", "hooks.custom[0]", (4, 7), "no name and no events and no module", False),
     (entry(events=""), "missing_key", "hooks.custom[0]", (4, 7), "no events", False),
     (entry(events=f"[{'event, ' * 65}]"), "too_many", "hooks.custom[0].events", (4, 29), "65 events", False),
     (entry(events="[]"), "no_events", "hooks.custom[0].events", (4, 29), "empty", False),
