@@ -14,28 +14,25 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final, Protocol
 
 import orjson
 
 from broker.logs import get_logger
-from broker.protocol.decisions import Answer
 from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 from broker.protocol.topics import LIFECYCLE
 
 from ..hooks.module_hook import ModuleCall, ModuleReturn
-from ..hooks.role_chain import CORE_NAME, Core, Turn, Walk
-from ..hooks.role_functions import RoleFunctions, element, on_message, requested
-from ..hooks.role_sessions import ROLE_CHARACTERS, Scope, whose
-from .reports import reports
+from ..hooks.role_chain import Core, Turn, Walk
+from ..hooks.role_sessions import Scope, whose
+from .roles_core import ENDS, RolesCore
 from .roles_lanes import Lanes, Place
 from .roles_memory import Memory
-from .roles_reports import log_failure, outcome_of, spec_of
 from .roles_rounds import Ask, Ran, Result, Round, Rounds
-from .roles_set import NOTHING, InForce, RoleSet
-from .roles_view import MESSAGE, NAMES_A_ROLE, SYSTEM, TOOL_BEFORE, Seen, rolebox_event, see, session_of
+from .roles_set import NOTHING, RoleSet
+from .roles_telling import CLAIM_S, HELD, Publish, Teller
+from .roles_view import GUARDED, NAMES_A_ROLE, SYSTEM, Seen, rolebox_event, see
 from .views import lifecycle_event
 
 FUNCTIONS_TOPIC: Final = "prx.rolebox.functions"
@@ -46,23 +43,11 @@ RESULT_TOPIC: Final = f"{LIFECYCLE}tool_result"
 
 PROMPT_TOPIC: Final = f"{LIFECYCLE}system_transform"
 
-CLAIM_S: Final = 0.5
-"""Seconds that the copy of an event waits for the ask that it may belong to, where that matters."""
-
 EVENT_S: Final = 60.0
 """Seconds that all hooks of an event may take together where nobody waits: its session goes on then."""
 
-HELD: Final = 4_096
-"""Copies, and reports of what nobody has asked about yet, that may wait so."""
-
 SAID: Final = 1_024
 """Remarks about sessions that are made once."""
-
-GUARDED: Final = frozenset({TOOL_BEFORE, SYSTEM})
-"""Events whose hooks may edit: of no use where nobody asks."""
-
-ENDS: Final = frozenset({"session_end", "session_reset"})
-"""Events behind which nothing waits for their session any more."""
 
 REMEMBERED: Final = ENDS | NAMES_A_ROLE | {"user_prompt"}
 """Events that say something of a session, whether or not a hook listens."""
@@ -72,9 +57,6 @@ NO_ROOM: Final = "too many events of its session wait"
 LATE: Final = "its turn came when nobody waited for it any more"
 
 log = get_logger("subscribers.roles")
-
-Publish = Callable[[str, dict[str, Any], Event], None]
-"""Has a report published soon: topic, payload and the event that it is about. Raises nothing."""
 
 
 class Hosts(Protocol):
@@ -114,7 +96,7 @@ class RolesDispatcher:
 
     ``roles`` is what is in force, ``out`` the ids of its hooks that are quarantined, and not called.
     ``outcomes`` counts calls by status, with ``dropped`` for events that found no room and ``unreadable`` for
-    those that are none; ``others`` what is no call: ``late`` asks, texts injected ``without_session``.
+    those that are none; ``others`` what is no call: ``late`` asks, hooks ``unasked`` for want of time.
     """
 
     def __init__(self, hosts: Hosts, memory: Memory, publish: Publish, scope: Scope = "session") -> None:
@@ -124,14 +106,13 @@ class RolesDispatcher:
         self.out: frozenset[str] = frozenset()
         self.lanes: Lanes[Round] = Lanes()
         self._hosts = hosts
-        self._memory = memory
-        self._publish = publish
+        self._core = RolesCore(memory)
+        self._teller = Teller(publish)
         self._scope: Scope = scope
         self._rounds = Rounds()
         self._lock = threading.Lock()
         self._said: set[str] = set()
         self._copies: deque[tuple[Event, float]] = deque()
-        self._early: deque[tuple[Round, list[Ran], float]] = deque()
 
     # -- what comes from the bus --------------------------------------------------------------
 
@@ -165,23 +146,18 @@ class RolesDispatcher:
     def tick(self, now: float) -> None:
         """Do what waits for asks that have not come; to be called several times a second."""
         copies: list[Event] = []
-        told: list[tuple[Round, list[Ran]]] = []
         with self._lock:
             while self._copies and now - self._copies[0][1] >= CLAIM_S:
                 copies.append(self._copies.popleft()[0])
-            while self._early and now - self._early[0][2] >= CLAIM_S:
-                found, ran, _ = self._early.popleft()
-                told.append((found, ran))
         for event in copies:
             self._observe(event)
-        for found, ran in told:
-            self._tell(found, ran)
+        self._teller.tick(now)
 
     def injected(self, hook_id: str, session: str | None, text: str) -> None:
         """A hook has injected a text outside of a call."""
         hook = self.roles.hooks.get(hook_id)
-        self._inject(hook, session, (text,))
-        self._memory.store()
+        self._core.inject("a hook" if hook is None else hook.link.name, session, (text,))
+        self._core.store()
 
     # -- parts --------------------------------------------------------------------------------
 
@@ -227,14 +203,17 @@ class RolesDispatcher:
     def _begin(self, found: Round) -> bool:
         event = found.event
         if event.topic == FUNCTIONS_TOPIC:
-            self._functions(found)
+            answer = self._core.functions(event)
+            self._core.store()
+            self._rounds.land(found, Result([answer]))
             return True
         name = lifecycle_event(event.topic)
         if name is None or not self.roles.named:
             self._rounds.land(found, Result())
             return True
+        found.roles = self.roles
         seen = found.seen = see(name, event)
-        places = self._places(seen)
+        found.places = self._places(found, seen)
         now = time.monotonic()
         deadline = found.deadline
         if deadline is not None and not found.is_wanted(now):
@@ -245,26 +224,18 @@ class RolesDispatcher:
             deadline = None  # it has happened all the same, and its hooks are to know
         if deadline is None:
             deadline = now + EVENT_S
-        links = self.roles.links(places)
+        links = found.roles.links(found.places)
         if self.out:
             links = tuple(link for link in links if link.id not in self.out)
         found.walk = Walk(links, seen.happening, seen.phase, seen.subject, deadline)
-        found.places = places
         return self._advance(found)
 
-    def _places(self, seen: Seen) -> tuple[int, ...]:
+    def _places(self, found: Round, seen: Seen) -> tuple[int, ...]:
         """The roles that the event's session plays."""
-        session = seen.session
-        record = self._memory.session(session)
-        if session is not None and seen.name in NAMES_A_ROLE and (seen.role or seen.agent):
-            role = record.role if seen.role is None else seen.role[:ROLE_CHARACTERS]
-            agent = record.agent if seen.agent is None else seen.agent[:ROLE_CHARACTERS]
-            record = replace(record, role=role, agent=agent)
-            self._memory.remember(session, record)
-        found = whose(record.role if session is not None else seen.role, self.roles.named, self._scope)
-        if found.why is not None:
-            self._say_once(found.why)
-        return found.roles
+        whose_it_is = whose(self._core.role_of(seen), found.roles.named, self._scope)
+        if whose_it_is.why is not None:
+            self._say_once(whose_it_is.why)
+        return whose_it_is.roles
 
     def _advance(self, found: Round) -> bool:
         """Go on until a hook has to be waited for (False), or the round is over (True)."""
@@ -276,7 +247,7 @@ class RolesDispatcher:
                 self._finish(found, walk, seen)
                 return True
             if isinstance(turn, Core):
-                self._core(found, walk, seen)
+                walk.append(self._core.between(found, seen))
                 continue
             said = self._ask(found, turn, seen)
             if said is None:
@@ -287,7 +258,7 @@ class RolesDispatcher:
         began = time.monotonic()
         found.waited_s = began - found.arrived
         call = ModuleCall(
-            seen.handler, seen.input(turn.value), seen.session, self._agent(seen), turn.allowance_s
+            seen.handler, seen.input(turn.value), seen.session, self._core.agent_of(seen), turn.allowance_s
         )
 
         def resume(said: ModuleReturn) -> None:
@@ -302,101 +273,28 @@ class RolesDispatcher:
 
         return _Call(resume).make(self._hosts, turn.link.id, call)
 
-    def _agent(self, seen: Seen) -> str | None:
-        return seen.agent if seen.agent is not None else self._memory.session(seen.session).agent
-
     def _heard(self, found: Round, turn: Turn, walk: Walk, seen: Seen, said: ModuleReturn) -> None:
         said = _sendable(said)
         walk.heard(said)
-        hook = self.roles.hooks.get(turn.link.id)
+        hook = found.roles.hooks[turn.link.id]
         if said.injected:
-            self._inject(hook, seen.session, said.injected)
-        if said.status != "absent" and hook is not None:
+            self._core.inject(hook.link.name, seen.session, said.injected)
+        if said.status != "absent":
             self._count(said.status)
             found.ran.append(Ran(hook, seen, said, found.waited_s))
-
-    # -- the core -----------------------------------------------------------------------------
-
-    def _core(self, found: Round, walk: Walk, seen: Seen) -> None:
-        """What is done between the phases."""
-        session, event = seen.session, seen.happening.event
-        if session is None:
-            return
-        if event == SYSTEM and found.claimed:
-            functions = element(self._memory.session(session).functions, self._known(found.places))
-            found.flushed = self._memory.look(session)
-            walk.append([text for text in (found.flushed, functions) if text is not None])
-        elif event == MESSAGE:
-            roles = self._known(found.places)
-            text = seen.view.get("text")
-            if isinstance(text, str) and any(role.does_something for role in roles):
-                record = self._memory.session(session)
-                functions_now = on_message(record.functions, text, roles)
-                self._memory.remember(session, replace(record, functions=functions_now))
-
-    def _known(self, places: tuple[int, ...]) -> list[RoleFunctions]:
-        return [self.roles.functions[place] for place in places if place < len(self.roles.functions)]
-
-    def _functions(self, found: Round) -> None:
-        """Answer what the functions of a session are, after what is asked for was done."""
-        payload = found.event.payload
-        session = session_of(found.event, payload)
-        record = self._memory.session(session)
-        state = requested(record.functions, _names(payload, "activate"), _names(payload, "deactivate"))
-        if session is not None and state != record.functions:
-            self._memory.remember(session, replace(record, functions=state))
-            self._memory.store()
-        told = {"active": list(state.active), "locked": list(state.locked)}
-        self._rounds.land(found, Result([Answer(CORE_NAME, output=told)]))
-
-    def _inject(self, hook: InForce | None, session: str | None, texts: tuple[str, ...]) -> None:
-        name = "a hook" if hook is None else hook.link.name
-        if session is None:
-            self.others["without_session"] += len(texts)
-            log.warning("a text was injected without a session, and is lost", hook=name)
-            return
-        for text in texts:
-            if not self._memory.add(session, _whole(text)):
-                log.warning("a text finds no room and is lost", hook=name, session=session)
 
     # -- the end ------------------------------------------------------------------------------
 
     def _finish(self, found: Round, walk: Walk, seen: Seen) -> None:
         """First store, then reply, then tell."""
-        session, ran, flushed = seen.session, found.ran, found.flushed
+        ran, flushed = found.ran, found.flushed
         if walk.unasked:
-            self.others["unasked"] += walk.unasked
+            self._note("unasked", walk.unasked)
             log.warning("hooks were not asked, for want of time", id=found.event.id, hooks=walk.unasked)
-        self._memory.store()
+        self._core.store()
         is_delivered = self._rounds.land(found, Result(walk.answers()))
-        if session is not None:
-            if flushed is not None and is_delivered:
-                self._memory.delivered(session, flushed)
-            if seen.name in ENDS:
-                self._memory.forget(session, for_good=seen.name == "session_end")
-            self._memory.store()
-        if seen.happening.event not in GUARDED or found.claimed:
-            self._tell(found, ran)
-        elif ran:
-            self._hold(found, ran)
-
-    def _hold(self, found: Round, ran: list[Ran]) -> None:
-        """An ask may still come for it."""
-        with self._lock:
-            is_full = len(self._early) >= HELD
-            if not is_full:
-                self._early.append((found, ran, time.monotonic()))
-        if is_full:
-            self._tell(found, ran)
-
-    def _tell(self, found: Round, ran: list[Ran]) -> None:
-        for hook, seen, said, waited_s in ran:
-            is_ignored = seen.happening.event in GUARDED and not found.claimed
-            outcome = outcome_of(said, is_ignored=is_ignored)
-            if said.status != "ok":
-                log_failure(hook, seen, said)
-            for topic, payload in reports(spec_of(hook, seen), found.event, outcome, waited_s):
-                self._publish(topic, payload, found.event)
+        self._core.replied(seen, flushed, is_delivered=is_delivered)
+        self._teller.add(found, ran)
 
     # -- counting -----------------------------------------------------------------------------
 
@@ -410,7 +308,7 @@ class RolesDispatcher:
             "runs_waiting": self.lanes.waiting,
             "runs_dropped": outcomes.get("dropped", 0),
             **others,
-            **self._memory.counters(),
+            **self._core.counters(),
         }
 
     def _say_once(self, what: str) -> None:
@@ -424,9 +322,9 @@ class RolesDispatcher:
         with self._lock:
             self.outcomes[outcome] += 1
 
-    def _note(self, what: str) -> None:
+    def _note(self, what: str, count: int = 1) -> None:
         with self._lock:
-            self.others[what] += 1
+            self.others[what] += count
 
 
 def _sendable(said: ModuleReturn) -> ModuleReturn:
@@ -438,17 +336,3 @@ def _sendable(said: ModuleReturn) -> ModuleReturn:
     except orjson.JSONEncodeError as error:
         return said._replace(status="failed", edit=None, error=f"its edit cannot be handed on: {error}")
     return said
-
-
-def _whole(text: str) -> str:
-    """A text that can be sent: halves of characters are replaced."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _names(payload: Mapping[str, Any], key: str) -> list[str]:
-    value = payload.get(key)
-    if not isinstance(value, list):
-        return []
-    return [name for name in value if isinstance(name, str) and 0 < len(name) <= ROLE_CHARACTERS]

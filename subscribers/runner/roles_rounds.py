@@ -6,22 +6,27 @@ Decides who handles it and who waits for what comes of it. Refuses to know how i
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+import weakref
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from broker.logs import get_logger
 from broker.protocol.decisions import Answer
 from broker.protocol.errors import shown
-from broker.protocol.events import Event
+from broker.protocol.events import Claim, Event
 
 from ..hooks.module_hook import ModuleReturn
 from ..hooks.role_chain import Walk
-from .roles_set import InForce
+from .roles_set import NOTHING, InForce, RoleSet
 from .roles_view import Seen
 
 REMEMBERED: Final = 16_384
 """Events that are remembered; the oldest go first."""
+
+ANSWERED: Final = 64
+ANSWERED_BYTES: Final = 1_048_576
+"""Events of which answers are kept for asks that come later, and the largest payload of such an event."""
 
 ERROR_CHARACTERS: Final = 300
 
@@ -51,27 +56,24 @@ class Ran(NamedTuple):
     waited_s: float
 
 
-class Result:
+class Result(NamedTuple):
     """What came of an event: answers, or why there are none."""
 
-    __slots__ = ("answers", "error")
-
-    def __init__(self, answers: Sequence[Answer] = (), error: str | None = None) -> None:
-        self.answers = answers
-        self.error = error
+    answers: Sequence[Answer] = ()
+    error: str | None = None
 
 
 class Round:
     """One event on its way. ``claimed``: somebody has asked. ``walk`` and ``seen`` are there once it begins.
 
-    ``deadline``: when nobody waits any more; None while nobody has asked. ``places`` are the roles that it is
-    for, ``ran`` the calls that are over. ``flushed`` is the text that the system prompt was given of what
-    waited.
+    ``deadline``: when nobody waits any more; None while nobody has asked. ``roles`` were in force when it
+    began, ``places`` are those that it is for, ``ran`` the calls that are over. ``flushed`` is the text that
+    the system prompt was given of what waited.
     """
 
     __slots__ = (
-        *("arrived", "claimed", "deadline", "event", "flushed", "key", "places", "ran", "result", "seen"),
-        *("waited_s", "waiting", "walk"),
+        *("__weakref__", "arrived", "claimed", "deadline", "event", "flushed", "key", "places", "ran"),
+        *("roles", "seen", "waited_s", "waiting", "walk"),
     )
 
     def __init__(self, event: Event, arrived: float) -> None:
@@ -81,8 +83,8 @@ class Round:
         self.claimed = False
         self.deadline: float | None = None
         self.flushed: str | None = None
-        self.result: Result | None = None
         self.waiting: list[Ask] = []
+        self.roles: RoleSet = NOTHING
         self.places: tuple[int, ...] = ()
         self.ran: list[Ran] = []
         self.waited_s = 0.0
@@ -93,14 +95,38 @@ class Round:
         """Whether somebody waits for an answer."""
         return any(not ask.cancelled and now < ask.deadline for ask in self.waiting)
 
+    def claim(self, ask: Ask) -> None:
+        """Have an ask answered when it is over."""
+        self.claimed = True
+        self.waiting.append(ask)
+        self.deadline = max(ask.deadline, self.deadline or 0.0)
+        if self.walk is not None:
+            self.walk.deadline = self.deadline
+
+
+class _Over:
+    """A round that is over: what came of it, and the round itself while somebody has still to tell of it."""
+
+    __slots__ = ("found", "result")
+
+    def __init__(self, found: Round, result: Result) -> None:
+        self.found = weakref.ref(found)
+        self.result = result
+
 
 class Rounds:
-    """The events of this process, by id. Thread-safe."""
+    """The events of this process, by id. Thread-safe.
 
-    def __init__(self, remembered: int = REMEMBERED) -> None:
+    Of an event that is over little is kept: no payload, and answers only of the last ``answered`` small ones:
+    an ask may still come, or come again because the broker was started anew.
+    """
+
+    def __init__(self, remembered: int = REMEMBERED, answered: int = ANSWERED) -> None:
         self._remembered = remembered
+        self._answered = answered
         self._lock = threading.Lock()
-        self._rounds: OrderedDict[str, Round] = OrderedDict()
+        self._rounds: OrderedDict[str, Round | _Over] = OrderedDict()
+        self._with_answers: deque[_Over] = deque()
 
     def begin(self, event: Event, now: float, ask: Ask | None = None) -> Round | None:
         """The round of an event that is new, to be handled by the caller; None: somebody else sees to it.
@@ -110,32 +136,45 @@ class Rounds:
         event_id = event.id
         with self._lock:
             found = self._rounds.get(event_id)
-            is_new = found is None
             if found is None:
-                found = self._rounds[event_id] = Round(event, now)
+                begun = self._rounds[event_id] = Round(event, now)
+                if ask is not None:
+                    begun.claim(ask)
                 if len(self._rounds) > self._remembered:
                     self._rounds.popitem(last=False)
-            result = found.result
-            if ask is not None:
-                found.claimed = True
-                if result is None:
-                    found.waiting.append(ask)
-                    found.deadline = max(ask.deadline, found.deadline or 0.0)
-                    if found.walk is not None and not is_new:
-                        found.walk.deadline = found.deadline
-        if result is not None and ask is not None:
-            _answer(ask, result)
-        return found if is_new else None
+                return begun
+            if ask is None:
+                return None
+            if isinstance(found, Round):
+                found.claim(ask)
+                return None
+            result, told = found.result, found.found()
+            if told is not None:
+                told.claimed = True
+        _answer(ask, result)
+        return None
 
     def land(self, found: Round, result: Result) -> bool:
         """The round is over; whether what came of it has reached somebody who waits."""
+        event_id = found.event.id
         with self._lock:
-            found.result = result
             waiting, found.waiting = found.waiting, []
+            if event_id in self._rounds:
+                over = self._rounds[event_id] = _Over(found, result)
+                if result.answers:
+                    self._keep(over, found.event)
+        found.walk = found.seen = None
         replies = [_answer(ask, result) for ask in waiting]
-        found.walk = found.seen = None  # it is remembered for a while, and these are needed no more
-        found.ran = []
         return any(replies)
+
+    def _keep(self, over: _Over, event: Event) -> None:
+        content = event.content
+        if isinstance(content, Claim) or len(content) > ANSWERED_BYTES:
+            over.result = Result()
+            return
+        self._with_answers.append(over)
+        if len(self._with_answers) > self._answered:
+            self._with_answers.popleft().result = Result()
 
 
 def _answer(ask: Ask, result: Result) -> bool:

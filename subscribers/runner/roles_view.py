@@ -22,6 +22,9 @@ from ..hooks.role_phase import FIELD
 TOOL_BEFORE: Final = "tool.execute.before"
 SYSTEM: Final = "system.transform"
 MESSAGE: Final = "chat.message"
+GUARDED: Final = frozenset({TOOL_BEFORE, SYSTEM})
+"""Events whose hooks may edit: of no use where nobody asks."""
+
 ARGUMENTS: Final = ("args", "arguments", "tool_input")
 """Where a tool's arguments may stand, in the order in which the view looks."""
 

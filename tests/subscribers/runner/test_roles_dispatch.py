@@ -13,9 +13,10 @@ import pytest
 
 from subscribers.hooks.module_hook import ModuleCall, ModuleReturn
 from subscribers.hooks.role_functions import Function, RoleFunctions
-from subscribers.runner.roles_dispatch import CLAIM_S, FUNCTIONS_TOPIC, LATE, NO_ROOM
+from subscribers.runner.roles_dispatch import FUNCTIONS_TOPIC, LATE, NO_ROOM
 from subscribers.runner.roles_lanes import PER_LANE
 from subscribers.runner.roles_reports import OBSERVED
+from subscribers.runner.roles_telling import CLAIM_S
 from tests.integration.waiting import until
 from tests.subscribers.runner.roles_stage import SECONDS, FakeAsk, Stage, ok
 
@@ -104,7 +105,7 @@ def test_a_text_that_an_after_hook_injects_waits_for_the_next_prompt(stage: Stag
     stage.dispatcher.injected("/coder#late", None, "nobody's")
     assert stage.prompt() == ["base", "timer"]
     assert stage.prompt() == ["base", "later"]
-    assert stage.dispatcher.others["without_session"] == 1
+    assert stage.dispatcher.counters()["without_session"] == 1
 
 
 def test_a_prompt_that_does_not_arrive_takes_nothing_away(stage: Stage) -> None:
