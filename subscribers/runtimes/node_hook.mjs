@@ -14,6 +14,8 @@
 
 import { isDeepStrictEqual, inspect } from 'node:util';
 
+import { rewritten } from './node_json.mjs';
+
 export const HANDLERS = [
   'onChatMessage', 'onToolBefore', 'onToolAfter', 'onSystemTransform', 'onEvent', 'onLoad', 'onDispose',
 ];
@@ -72,8 +74,8 @@ export class Hook {
     if (owner) await owner[handler](this.#context({ texts: null, session: null, agent: null }));
   }
 
-  /** Begin a call; `done` gets the text of its frame, at once where the handler is not asynchronous. */
-  call(message, done) {
+  /** Begin a call, of which `text` is the frame; `done` gets the text of its frame, at once where the handler is not asynchronous. */
+  call(message, text, done) {
     const { n, handler, input } = message;
     const owner = this.#owners.get(handler);
     if (!owner) {
@@ -82,19 +84,19 @@ export class Hook {
     }
     const call = { n, session: message.session ?? null, agent: message.agent ?? null, texts: [] };
     const member = EDITED[handler];
-    const given = member && { value: input[member], text: JSON.stringify(input[member]) };
+    const given = member && { text: JSON.stringify(input[member]), frame: text };
     this.under.add(call);
     const end = (failed, value) => {
       this.under.delete(call);
       if (call.texts === null) this.overdue--;
-      let text;
+      let answer;
       try {
-        text = failed ? failure(n, call.texts, value) : success(n, call.texts, input, member, given, value);
+        answer = failed ? failure(n, call.texts, value) : success(n, call.texts, input, member, given, value);
       } catch (error) {
-        text = failure(n, call.texts, error);
+        answer = failure(n, call.texts, error);
       }
       call.texts = null;
-      done(n, text);
+      done(n, answer);
     };
     let result;
     try {
@@ -180,9 +182,10 @@ function success(n, texts, input, member, given, value) {
     const wanted = member === 'args' ? 'an object' : 'a list of texts';
     return doneText(n, 'failed', texts, { error: `it left ${member} that is not ${wanted}; the edit is dropped` });
   }
-  const before = given.text === undefined ? undefined : JSON.parse(given.text);
-  const changed = !isDeepStrictEqual(before, JSON.parse(text));
-  return doneText(n, null, texts, {}, changed ? text : null);
+  if (given.text === undefined) return doneText(n, null, texts, {}, text);
+  const before = JSON.parse(given.text);
+  if (isDeepStrictEqual(before, JSON.parse(text))) return doneText(n, null, texts, {});
+  return doneText(n, null, texts, {}, rewritten(given.frame, member, before, left));
 }
 
 function leftBehind(member, given, input, value) {

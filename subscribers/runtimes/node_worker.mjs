@@ -29,23 +29,24 @@ surround(cells, memoryBytes, send, watchMemory);
 
 parentPort.on('message', (message) => {
   cells[CELL.STEPS]++;
-  if (typeof message === 'string') call(JSON.parse(message));
+  if (typeof message === 'string') call(message);
   else if (typeof message === 'number') Atomics.store(cells, CELL.ANSWERED, message);
-  else if (message instanceof Uint8Array) call(JSON.parse(Buffer.from(message.buffer).toString()));
+  else if (message instanceof Uint8Array) call(Buffer.from(message.buffer).toString());
   else control[message.do](message);
 });
 
 startInterval(watchMemory, LOOK_MS).unref();
 send({ online: true });
 
-function call(message) {
+function call(text) {
   Atomics.store(cells, CELL.BEGUN, (begun = (begun + 1) | 0));
+  const message = JSON.parse(text);
   if (Atomics.load(cells, CELL.RETIRED)) {
     send({ skipped: message.n });
     return;
   }
   const hook = current.get(message.hook);
-  if (hook) enter(hook, () => hook.call(message, done));
+  if (hook) enter(hook, () => hook.call(message, text, done));
   else send({ skipped: message.n });
 }
 

@@ -244,6 +244,12 @@ Given: TypeAlias = tuple[dict[str, Any], Handler]
 BEFORE: Given = ({"tool": "edit", "args": {"a": 1, "b": {"c": [1]}}}, "onToolBefore")
 SYSTEM: Given = ({"system": ["one", "two"]}, "onSystemTransform")
 
+EXACT: Given = (
+    {"tool": "edit", "args": {"id": 12345678901234567890, "list": [98765432109876543, '}"']}},
+    "onToolBefore",
+)
+"""With numbers that JavaScript cannot hold: what is not edited keeps its own."""
+
 EDITS: list[tuple[Given, str, Any]] = [
     (BEFORE, "", None),
     (BEFORE, "input.args.a = 2", {"a": 2, "b": {"c": [1]}}),
@@ -257,6 +263,10 @@ EDITS: list[tuple[Given, str, Any]] = [
     (BEFORE, "return 'a text'", None),
     (BEFORE, "input.tool = 'other'", None),
     (BEFORE, "input.args.f = undefined", None),
+    (EXACT, "input.args.list.push(3)", {"id": 12345678901234567890, "list": [98765432109876543, '}"', 3]}),
+    (EXACT, "input.args.id = 1; delete input.args.list", {"id": 1}),
+    (EXACT, "return { args: { ...input.args, new: [] } }", {**EXACT[0]["args"], "new": []}),
+    (EXACT, "input.args.id = 12345678901234567891n", "TypeError: Do not know how to serialize a BigInt"),
     (BEFORE, "input.args = 'text'", "it left args that is not an object; the edit is dropped"),
     (BEFORE, "return { args: [1] }", "it left args that is not an object; the edit is dropped"),
     (BEFORE, "delete input.args", "it left args that is not an object; the edit is dropped"),
