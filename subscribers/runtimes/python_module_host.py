@@ -171,8 +171,8 @@ class Host:
         try:
             was_sent = self._channel.send(framed(b'{"is":"done","n":%d%b}' % (number, rest)))
             if not was_sent and not self._channel.is_open():
-                log.error("a hook has closed the channel of its host, which ends", hook=hook_id)
                 self.begin(number, hook_id, time.monotonic())  # so that it is known who
+                log.error("a hook has closed the channel of its host, which ends", hook=hook_id)
                 _exit(CLOSED)
         except FrameTooLong as error:
             told = {"is": "done", "n": number, "status": "failed", "error": f"what it leaves behind: {error}"}

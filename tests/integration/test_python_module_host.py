@@ -329,7 +329,8 @@ def test_a_hook_that_closes_what_is_not_its_own_is_quarantined(on: ModuleScene) 
     """The channel was not its to close."""
     hook(on, "closes", "import os\ndef on_tool_before(ctx):\n    os.closerange(3, 1000)\n")
     assert on.call("closes").status == "lost"
-    assert on.wait_for("closes", "quarantined").reason == "its process ended with 71"
+    reasons = ("its process ended with 71", "it closed its channel")  # the latter if that takes it long
+    assert on.wait_for("closes", "quarantined").reason in reasons
     steady(on)
 
 

@@ -265,7 +265,7 @@ def test_a_successor_that_ends_takes_nothing_from_the_one_that_serves() -> None:
 
 
 def test_what_is_not_wanted_is_not_loaded_by_the_next_process() -> None:
-    """Nor remembered."""
+    """Nor is it remembered."""
     plan = ModulePlan()
     plan.want([hook("a"), hook("b")])
     plan.want([hook("b")])
