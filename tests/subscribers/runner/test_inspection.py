@@ -190,3 +190,27 @@ def test_the_settings_of_a_workspace_count_for_its_plugins(workspace: Path) -> N
     _, plugin, configuration = explained(workspace)
     assert [handler.status for handler in plugin.explained.handlers] == ["skipped"]
     assert [d.code for d in configuration.explained.diagnostics] == ["unknown_setting"]
+
+
+def test_configured_roles_are_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are looked at without being named; one of the current directory is neither trusted nor in force."""
+    for name in ("one", "two", "here"):
+        (tmp_path / name).mkdir()
+        hook = f"{{name: {name}, events: [event], module: a.js}}"
+        (tmp_path / name / "role.yaml").write_text(f"name: {name}\nhooks: {{custom: [{hook}]}}\n")
+        (tmp_path / name / "a.js").write_text("export default {}\n")
+    monkeypatch.chdir(tmp_path / "here")
+    dirs = f"{tmp_path}/one:{tmp_path}/two"
+    found = explained(PRXBUS_ROLES_DIRS=dirs, PRXBUS_ROLES_NODE="/nowhere/node")
+    said = {
+        Path(file.workspace).name: (file.trusted, [d.code for d in file.explained.diagnostics])
+        for file in found
+    }
+    assert said == {
+        "here": (False, ["named_only", "needs_role"]),
+        "one": (True, ["needs_role"]),
+        "two": (True, ["needs_role"]),
+    }
+    assert [handler.status for file in found for handler in file.explained.handlers] == ["dead"] * 3
+    (remark, *_) = found[0].explained.handlers[0].diagnostics
+    assert remark.message.startswith("needs Node 20 or newer")
