@@ -193,7 +193,7 @@ def test_the_settings_of_a_workspace_count_for_its_plugins(workspace: Path) -> N
 
 
 def test_configured_roles_are_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are looked at without being named; one of the current directory is neither trusted nor in force."""
+    """They are looked at without being named; one of the current directory is not in force."""
     for name in ("one", "two", "here"):
         (tmp_path / name).mkdir()
         hook = f"{{name: {name}, events: [event], module: a.js}}"
