@@ -24,9 +24,9 @@ from .roles_view import Seen
 REMEMBERED: Final = 16_384
 """Events that are remembered; the oldest go first."""
 
-ANSWERED: Final = 64
-ANSWERED_BYTES: Final = 1_048_576
-"""Events of which answers are kept for asks that come later, and the largest payload of such an event."""
+ANSWERED: Final = 4_096
+ANSWERED_BYTES: Final = 33_554_432
+"""Events of which answers are kept for asks that come later, and the bytes (32 MiB) of their payloads."""
 
 ERROR_CHARACTERS: Final = 300
 
@@ -117,8 +117,8 @@ class _Over:
 class Rounds:
     """The events of this process, by id. Thread-safe.
 
-    Of an event that is over little is kept: no payload, and answers only of the last ``answered`` small ones:
-    an ask may still come, or come again because the broker was started anew.
+    Of an event that is over little is kept: no payload, and answers only of the last ``answered`` ones, by
+    bytes too: an ask may still come, or come again because the broker was started anew.
     """
 
     def __init__(self, remembered: int = REMEMBERED, answered: int = ANSWERED) -> None:
@@ -126,7 +126,8 @@ class Rounds:
         self._answered = answered
         self._lock = threading.Lock()
         self._rounds: OrderedDict[str, Round | _Over] = OrderedDict()
-        self._with_answers: deque[_Over] = deque()
+        self._with_answers: deque[tuple[_Over, int]] = deque()
+        self._bytes = 0
 
     def begin(self, event: Event, now: float, ask: Ask | None = None) -> Round | None:
         """The round of an event that is new, to be handled by the caller; None: somebody else sees to it.
@@ -169,12 +170,13 @@ class Rounds:
 
     def _keep(self, over: _Over, event: Event) -> None:
         content = event.content
-        if isinstance(content, Claim) or len(content) > ANSWERED_BYTES:
-            over.result = Result()
-            return
-        self._with_answers.append(over)
-        if len(self._with_answers) > self._answered:
-            self._with_answers.popleft().result = Result()
+        size = content.size if isinstance(content, Claim) else len(content)
+        self._with_answers.append((over, size))
+        self._bytes += size
+        while len(self._with_answers) > self._answered or self._bytes > ANSWERED_BYTES:
+            oldest, size = self._with_answers.popleft()
+            oldest.result = Result()
+            self._bytes -= size
 
 
 def _answer(ask: Ask, result: Result) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from broker.protocol.decisions import Answer
-from broker.protocol.events import Event
+from broker.protocol.events import Claim, Event
 from subscribers.hooks.role_chain import NO_SUBJECT, Happening, Walk
 from subscribers.runner.roles_rounds import ANSWERED_BYTES, Result, Rounds
 from tests.subscribers.runner.roles_stage import FakeAsk
@@ -86,16 +86,23 @@ def test_rounds_are_bounded() -> None:
     assert [rounds.begin(event(number), 0.0) is None for number in (3, 2, 1)] == [True, True, False]
 
 
-def test_of_what_is_over_only_the_latest_small_answers_are_kept() -> None:
+def test_of_what_is_over_only_the_latest_answers_are_kept() -> None:
     """An ask that comes later still hears, with nothing to say; and whoever has to tell of it is told."""
-    rounds, kept = Rounds(answered=1), []
-    large = event(3)._replace(content=b" " * (ANSWERED_BYTES + 1))
-    for each in (event(1), event(2), large):
+    rounds, kept = Rounds(answered=2), []
+    large = event(4)._replace(content=Claim(ANSWERED_BYTES + 1, bytes(32), "x", b"{"))
+    events = [event(1), event(2), event(3)]
+    for each in events:
         found = rounds.begin(each, 0.0)
         assert found is not None
         rounds.land(found, Result([ANSWER]))
         kept.append(found)
-    late = [FakeAsk(each, 30.0) for each in (event(1), event(2), large)]
+    late = [FakeAsk(each, 30.0) for each in events]
     assert [rounds.begin(ask.event, 0.0, ask) for ask in late] == [None] * 3
-    assert [ask.answers for ask in late] == [[], [ANSWER], []]
+    assert [ask.answers for ask in late] == [[], [ANSWER], [ANSWER]]
     assert all(found.claimed for found in kept)
+    found = rounds.begin(large, 0.0)
+    assert found is not None
+    rounds.land(found, Result([ANSWER]))
+    late = [FakeAsk(each, 30.0) for each in (*events, large)]
+    assert [rounds.begin(ask.event, 0.0, ask) for ask in late] == [None] * 4
+    assert [ask.answers for ask in late] == [[]] * 4
