@@ -51,7 +51,7 @@ let replaceSaid = false;
 
 const threads = new Threads(limits, Number(options.workers), { message: heard, exit: exited });
 const { lanes } = threads;
-const watch = new Watch({ calls, loads, lanes, byIndex, limits }, { overdue, heldUp: isolate, cameBack: release, lost: lose });
+const watch = new Watch({ calls, loads, lanes, byIndex, limits }, { overdue, heldUp: isolate, cameBack: release, lost: lose, haunted });
 const stderr = new Stderr();
 const channel = new Channel(Number(options.channel), receive, () => end(500));
 
@@ -342,6 +342,14 @@ function lose(lane, guilty, reason) {
   if (left.length) move(lane, left, isClear ? [threads.inPlaceOf(lane)] : [threads.slowOne(), threads.slowOne()], isClear ? null : reason);
   else settleCalls(lane, isClear ? null : reason);
   for (const [token, record] of unloads) if (record.lane === lane) wasUnloaded(token, { problem: 'its thread ended before onDispose was done' });
+}
+
+/** A hook that is gone holds up a thread: nobody who is left is to blame. */
+function haunted(lane) {
+  lane.retire();
+  lane.end();
+  if (lane.hooks.size) move(lane, [...lane.hooks], [threads.inPlaceOf(lane)], null);
+  else settleCalls(lane, null);
 }
 
 /** Refuse what did not load, quarantine what did. */

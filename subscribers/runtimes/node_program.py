@@ -112,7 +112,7 @@ def find_node(setting: str | None, environ: Mapping[str, str]) -> NodeProgram | 
     if path is None:
         where = "is no program" if os.sep in wanted else "is not on the PATH"
         return NodeMissing(f"needs Node 20 or newer: {wanted} {where}")
-    version = _version_of(path)
+    version = _version_of(path, environ)
     if version is None:
         return NodeMissing(f"needs Node 20 or newer: {path} does not say its version")
     if version < OLDEST:
@@ -133,12 +133,12 @@ def in_words(version: Version) -> str:
 _known: dict[tuple[str, int, int, int], Version] = {}
 
 
-def _version_of(path: str) -> Version | None:
+def _version_of(path: str, environ: Mapping[str, str]) -> Version | None:
     try:
         status = os.stat(path)
         key = (path, status.st_ino, status.st_size, status.st_mtime_ns)
         if key not in _known:
-            found = _ask_version(path)
+            found = _ask_version(path, environ)
             if found is None:
                 return None
             _known[key] = found
@@ -147,7 +147,7 @@ def _version_of(path: str) -> Version | None:
         return None
 
 
-def _ask_version(path: str) -> Version | None:
+def _ask_version(path: str, environ: Mapping[str, str]) -> Version | None:
     try:
         answer = subprocess.run(
             [path, "--version"],
@@ -156,7 +156,7 @@ def _ask_version(path: str) -> Version | None:
             text=True,
             errors="replace",
             timeout=_VERSION_S,
-            env={},
+            env=without_secrets(environ),  # a manager of versions looks there for which one is meant
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -17,7 +17,8 @@ export class Watch {
   #last = 0;
 
   /** `state` has `calls`, `loads`, `lanes`, `byIndex` and `limits`; `on` has `overdue(call)`,
-   *  `heldUp(lane, hook)`, `cameBack(lane)` and `lost(lane, hook, reason)`. */
+   *  `heldUp(lane, hook)`, `cameBack(lane)`, `lost(lane, hook, reason)`, and `haunted(lane)` where the code of
+   *  a hook runs on that is gone. */
   constructor(state, on) {
     this.#state = state;
     this.#on = on;
@@ -56,9 +57,10 @@ export class Watch {
   #blocked(lane) {
     const { byIndex, limits } = this.#state;
     const { index, ms } = lane.blocked;
-    const hook = byIndex.get(index) ?? onlyCalled(lane);
+    const hook = index ? byIndex.get(index) : onlyCalled(lane);
+    if (index && !hook) return ms < BLOCK_MS ? undefined : this.#on.haunted(lane);
     if (index && this.#grows(lane)) {
-      return this.#on.lost(lane, hook ?? null, `it used more than ${limits.memoryMb} MB of memory`);
+      return this.#on.lost(lane, hook, `it used more than ${limits.memoryMb} MB of memory`);
     }
     const begun = [...lane.calls.values()].filter((call) => call.hook === hook && lane.hasBegun(call));
     const late = begun.filter((call) => call.answered).at(-1);

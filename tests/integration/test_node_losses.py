@@ -156,6 +156,23 @@ def test_a_hook_that_never_answers_is_quarantined_after_three_times(
         assert scene.call("steady1", "onEvent").injected == ("1",)
 
 
+def test_code_of_a_hook_that_is_gone_holds_up_nobody(node: NodeProgram, tmp_path: Path) -> None:
+    """What it had begun before it was unloaded ends with the thread, and nobody is blamed."""
+    ghost = """import { setTimeout } from 'node:timers/promises';
+        export default { onEvent() { setTimeout(100).then(() => { for (;;); }) } }"""
+    with node_hooks(node, tmp_path, workers=1) as scene:
+        with_steady_ones(scene, ghost=ghost)
+        scene.call("ghost", "onEvent")
+        scene.unwant("ghost")
+        until(
+            lambda: len([1 for r in scene.logs if r[::2] == ("steady1", "loaded")]) == 2,
+            "onLoad to run again",
+        )
+        assert scene.call("steady1", "onEvent").injected == ("1",)
+        assert {state.name for state in scene.host.states().values()} == {"loaded"}
+        assert scene.host.counters()["restarts"] == 0
+
+
 def test_a_hook_that_comes_back_in_time_goes_on_apart(node: NodeProgram, tmp_path: Path) -> None:
     """A handler that works for long in one go is no fault: it ends, is loaded again in a thread of its own,
     keeps its state there, and the others do not wait for it any more.
