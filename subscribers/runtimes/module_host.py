@@ -474,8 +474,8 @@ class ModuleHost:
         )
 
     def _look(self, now: float) -> Returns:
-        """Tell of what is overdue, and end what is past hope."""
-        returns: Returns = []
+        """Tell of what is overdue, end what is past hope, and try what could not be sent."""
+        returns = self._place_waiting(now)
         for flight in self._book.overdue(now):
             reason = self._trouble or f"the {self._name} host has not loaded it yet"
             returns.append((flight, flight.failed("timeout", f"not begun in time: {reason}", now)))

@@ -11,7 +11,7 @@ import pytest
 
 from subscribers.hooks.module_hook import ModuleCall, ModuleReturn
 from subscribers.hooks.module_plan import State
-from subscribers.runtimes import module_process
+from subscribers.runtimes import module_channel, module_process
 from subscribers.runtimes.module_host import ModuleHost
 from tests.integration.module_scene import ModuleScene
 from tests.integration.waiting import until
@@ -88,6 +88,28 @@ def test_a_host_is_started_and_called(tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match="started already"):
             on.host.start()
         assert on.call("a", given={"text": "x" * 3_000_000}).edit == 0
+
+
+def test_a_call_that_cannot_be_handed_over_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its input is longer than a frame may be; others are made."""
+    monkeypatch.setattr(module_channel, "FRAME_BYTES", 1_000)
+    with hosts(tmp_path, SERVE) as on:
+        on.settled()
+        returned = on.call("a", given={"text": "x" * 1_000})
+        assert returned.status == "failed"
+        assert (returned.error or "").startswith("its input cannot be handed over: 1,")
+        assert on.call("a").edit == 0
+        assert on.host.counters()["under_way"] == 0
+
+
+def test_a_host_that_does_not_read_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that finds no room on its way there is sent when there is some."""
+    monkeypatch.setattr(module_channel, "BACKLOG_BYTES", 2_000_000)
+    what = "turn = -1; time.sleep(0.3); say(**{'is': 'done', 'n': message['n'], 'edit': 0}); continue"
+    with hosts(tmp_path, ended_first_with(what)) as on:
+        on.settled()
+        calls = [on.begin("a", given={"text": "x" * 1_000_000}) for _ in range(8)]
+        assert {call.result().status for call in calls} == {"ok"}
 
 
 def test_a_single_call_under_way_is_to_blame_for_the_end(tmp_path: Path) -> None:
