@@ -21,6 +21,9 @@ export const HANDLERS = [
 ];
 const EDITED = { onToolBefore: 'args', onSystemTransform: 'system' };
 
+/** Lines of a trace that are Node's or the host's. */
+const NOT_THEIRS = /^ +at .*(?:\(node:|at node:|subscribers\/runtimes\/node_\w+\.mjs)/;
+
 const ERROR_CHARACTERS = 2_000;
 const DETAIL_CHARACTERS = 16_000;
 const TEXT_CHARACTERS = 65_536;
@@ -74,7 +77,8 @@ export class Hook {
     if (owner) await owner[handler](this.#context({ texts: null, session: null, agent: null }));
   }
 
-  /** Begin a call, of which `text` is the frame; `done` gets the text of its frame, at once where the handler is not asynchronous. */
+  /** Begin a call, of which `text` is the frame. `done` gets its number and the text of what came of it, at once
+   *  where the handler is not asynchronous. */
   call(message, text, done) {
     const { n, handler, input } = message;
     const owner = this.#owners.get(handler);
@@ -146,7 +150,8 @@ export class Hook {
 /** What was thrown, in a line. */
 export function inWords(thrown) {
   try {
-    const text = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `threw ${inspect(thrown, { depth: 1 })}`;
+    const isError = thrown instanceof Error;
+    const text = isError ? `${thrown.name}: ${thrown.message}` : `threw ${inspect(thrown, { depth: 1 })}`;
     return text.slice(0, ERROR_CHARACTERS).replace(/\s*\n\s*/g, ' ');
   } catch {
     return 'threw something that cannot be shown';
@@ -158,8 +163,8 @@ export function traceOf(thrown) {
   try {
     if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return null;
     const lines = thrown.stack.slice(0, 4 * DETAIL_CHARACTERS).split('\n');
-    return lines.filter((line) => !/^ +at .*(?:\(node:|at node:|subscribers\/runtimes\/node_\w+\.mjs)/.test(line)).join('\n')
-      .slice(0, DETAIL_CHARACTERS);
+    const theirs = lines.filter((line) => !NOT_THEIRS.test(line));
+    return theirs.join('\n').slice(0, DETAIL_CHARACTERS);
   } catch {
     return null;
   }
@@ -180,7 +185,8 @@ function success(n, texts, input, member, given, value) {
   if (text === given.text) return doneText(n, null, texts, {});
   if (!fits(member, left, text)) {
     const wanted = member === 'args' ? 'an object' : 'a list of texts';
-    return doneText(n, 'failed', texts, { error: `it left ${member} that is not ${wanted}; the edit is dropped` });
+    const error = `it left ${member} that is not ${wanted}; the edit is dropped`;
+    return doneText(n, 'failed', texts, { error });
   }
   if (given.text === undefined) return doneText(n, null, texts, {}, text);
   const before = JSON.parse(given.text);
@@ -196,7 +202,8 @@ function leftBehind(member, given, input, value) {
 
 function fits(member, value, text) {
   if (text === undefined) return false;
-  return member === 'args' ? isPlain(value) : Array.isArray(value) && value.every((part) => typeof part === 'string');
+  if (member === 'args') return isPlain(value);
+  return Array.isArray(value) && value.every((part) => typeof part === 'string');
 }
 
 function isPlain(value) {

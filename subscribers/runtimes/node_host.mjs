@@ -24,6 +24,7 @@ const TIMEOUTS = 3; // in a row
 const STUCK_LANES = 4; // that were ended and are not over
 const STUCK_MS = 2_000;
 const CALLS = 10_000;
+const ANOTHERS_FAULT = 'its thread was ended because of another hook';
 const WORN = 100; // instances that a thread may have held beyond those that it holds: Node frees no modules
 const OPEN = 100; // calls of a hook that never ended
 
@@ -51,7 +52,10 @@ let replaceSaid = false;
 
 const threads = new Threads(limits, Number(options.workers), { message: heard, exit: exited });
 const { lanes } = threads;
-const watch = new Watch({ calls, loads, lanes, byIndex, limits }, { overdue, heldUp: isolate, cameBack: release, lost: lose, haunted });
+const watch = new Watch(
+  { calls, loads, lanes, byIndex, limits },
+  { overdue, heldUp: isolate, cameBack: release, lost: lose, haunted },
+);
 const stderr = new Stderr();
 const channel = new Channel(Number(options.channel), receive, () => end(500));
 
@@ -160,17 +164,18 @@ function unload(id) {
   const at = toLoad.findIndex((told) => told.id === id);
   if (at >= 0) toLoad.splice(at, 1);
   const hook = hooks.get(id);
-  if (!hook) return channel.say({ is: 'unloaded', hook: id, problem: null, detail: null });
+  if (!hook) return sayUnloaded(id);
   const { token, lane } = hook;
   const isThere = token && lane && !lane.dead && hook.ready;
   forget(hook, 'it was unloaded', isThere);
   if (isThere) dispose(token, lane, id);
-  else channel.say({ is: 'unloaded', hook: id, problem: null, detail: null });
+  else sayUnloaded(id);
 }
 
 /** Have an instance disposed; `id` is told to the parent afterwards, if it asked for that. */
 function dispose(token, lane, id) {
-  const late = setTimeout(() => wasUnloaded(token, { problem: 'onDispose did not end in time' }), DISPOSE_MS + 250);
+  const problem = 'onDispose did not end in time';
+  const late = setTimeout(wasUnloaded, DISPOSE_MS + 250, token, { problem });
   unloads.set(token, { id, lane, late });
   lane.tell({ do: 'unload', token, ms: DISPOSE_MS });
 }
@@ -179,8 +184,12 @@ function wasUnloaded(token, { hook, problem, detail }) {
   const record = unloads.get(token);
   unloads.delete(token);
   clearTimeout(record?.late);
-  if (record?.id) channel.say({ is: 'unloaded', hook: record.id, problem: problem ?? null, detail: detail ?? null });
+  if (record?.id) sayUnloaded(record.id, problem, detail);
   else if (problem && hook) channel.say({ is: 'log', hook, level: 'warn', message: problem, fields: { detail } });
+}
+
+function sayUnloaded(id, problem = null, detail = null) {
+  channel.say({ is: 'unloaded', hook: id, problem, detail });
 }
 
 /** Forget a hook; its calls that have begun may end if `mayEnd`, the others are answered. */
@@ -256,7 +265,9 @@ function wasDone(lane, text) {
   } else if (!call.hook.gone) {
     call.hook.open = Math.max(0, call.hook.open - 1);
     const session = call.session ?? null;
-    for (const inject of JSON.parse(text).inject ?? []) channel.say({ is: 'inject', hook: call.hook.id, session, text: inject });
+    for (const late of JSON.parse(text).inject ?? []) {
+      channel.say({ is: 'inject', hook: call.hook.id, session, text: late });
+    }
   }
 }
 
@@ -279,7 +290,8 @@ function again(call) {
 function overdue(call) {
   const begun = call.lane?.hasBegun(call) ?? false;
   const time = `${call.ms / 1_000} s`;
-  answer(call, { is: 'done', status: 'timeout', error: begun ? `it was not done within ${time}` : `it could not begin within ${time}` });
+  const error = begun ? `it was not done within ${time}` : `it could not begin within ${time}`;
+  answer(call, { is: 'done', status: 'timeout', error });
   const { hook, lane } = call;
   call.body = null;
   if (!begun) return;
@@ -314,7 +326,9 @@ function exited(lane, code, error) {
   threads.ended(lane);
   if (lane.dead || ending) return;
   const hook = byIndex.get(lane.running);
-  if (error?.code === 'ERR_WORKER_OUT_OF_MEMORY') return lose(lane, whoFilled(lane, hook), `it used more than ${limits.memoryMb} MB of memory`);
+  if (error?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
+    return lose(lane, whoFilled(lane, hook), `it used more than ${limits.memoryMb} MB of memory`);
+  }
   if (!lane.online) {
     process.stderr.write(`node host: a thread cannot be started: ${error?.message ?? `exit code ${code}`}\n`);
     process.exit(70);
@@ -339,9 +353,11 @@ function lose(lane, guilty, reason) {
   const isClear = suspects.length === 1;
   if (isClear) blame(lane, suspects[0], reason);
   const left = [...lane.hooks];
-  if (left.length) move(lane, left, isClear ? [threads.inPlaceOf(lane)] : [threads.slowOne(), threads.slowOne()], isClear ? null : reason);
+  if (left.length && isClear) move(lane, left, [threads.inPlaceOf(lane)], null);
+  else if (left.length) move(lane, left, [threads.slowOne(), threads.slowOne()], reason);
   else settleCalls(lane, isClear ? null : reason);
-  for (const [token, record] of unloads) if (record.lane === lane) wasUnloaded(token, { problem: 'its thread ended before onDispose was done' });
+  const problem = 'its thread ended before onDispose was done';
+  for (const [token, record] of unloads) if (record.lane === lane) wasUnloaded(token, { problem });
 }
 
 /** A hook that is gone holds up a thread: nobody who is left is to blame. */
@@ -364,7 +380,7 @@ function blame(lane, hook, reason) {
   quarantine(hook, reason);
 }
 
-/** Load hooks of a thread into others, turn by turn. `reason`: why it is dead, if nobody is known to be to blame. */
+/** Load hooks of a thread into others, turn by turn. `reason`: why it is dead, if nobody is known to blame. */
 function move(lane, moved, targets, reason) {
   for (const [at, hook] of moved.entries()) {
     const target = targets[at % targets.length];
@@ -396,7 +412,7 @@ function settleCalls(lane, reason) {
     if (!lane.hasBegun(call)) again(call);
     else if (lane.dead) {
       lane.calls.delete(call.n);
-      if (reason === null) answer(call, { is: 'done', status: 'failed', error: 'its thread was ended because of another hook' });
+      if (reason === null) answer(call, { is: 'done', status: 'failed', error: ANOTHERS_FAULT });
       else answer(call, { is: 'lost', started: true, reason });
     }
   }
@@ -439,7 +455,8 @@ function stuck(lane) {
 function fat(lane, { memory, guilty }) {
   if (lane.dead) return;
   const hook = byIndex.get(guilty);
-  lose(lane, hook ?? null, `it holds ${Math.round(memory / 1_048_576)} MB of buffers, more than ${limits.memoryMb} MB`);
+  const megabytes = Math.round(memory / 1_048_576);
+  lose(lane, hook ?? null, `it holds ${megabytes} MB of buffers, more than ${limits.memoryMb} MB`);
 }
 
 // ---- the end

@@ -34,7 +34,11 @@ export class Lane {
     let failed = null;
     this.#worker = new Worker(new URL('./node_worker.mjs', import.meta.url), {
       workerData: { cells: this.#cells, loadMs, memoryBytes: memoryMb * 1_048_576 },
-      resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: YOUNG_MB, codeRangeSizeMb: CODE_MB },
+      resourceLimits: {
+        maxOldGenerationSizeMb: memoryMb,
+        maxYoungGenerationSizeMb: YOUNG_MB,
+        codeRangeSizeMb: CODE_MB,
+      },
     });
     this.#worker.on('message', (message) => on.message(this, message));
     this.#worker.on('error', (error) => (failed = error));

@@ -169,7 +169,8 @@ export class ModuleGraph {
     const require = (specifier) => this.#required(specifier, native);
     const folder = dirname(path);
     const module = { id: path, filename: path, path: folder, exports: {}, loaded: false, children: [], require };
-    Object.assign(require, { resolve: native.resolve, cache: Object.create(null), extensions: native.extensions });
+    const { resolve, extensions } = native;
+    Object.assign(require, { resolve, extensions, cache: Object.create(null) });
     this.#common.set(path, module);
     try {
       Reflect.apply(compiled, module.exports, [module.exports, require, module, path, folder]);
@@ -192,7 +193,8 @@ export class ModuleGraph {
       this.#common.set(path, { exports });
       return exports;
     }
-    if (extension === '.node' || ES.has(extension) || (extension === '.js' && saysModule(path))) return native(path);
+    const isModule = ES.has(extension) || (extension === '.js' && saysModule(path));
+    if (extension === '.node' || isModule) return native(path);
     const file = this.#read(path);
     return file.compiled ? this.#run(path, file.compiled) : native(path);
   }
@@ -203,16 +205,16 @@ export async function placeOf(error) {
   const { path, source, cause } = error;
   const printed = source === null ? String(cause.stack) : await checked(source);
   const place = /^(?:.*):(\d+)\r?\n([\s\S]*?\^+)/.exec(printed);
-  return place ? { line: Number(place[1]), shown: `${path}:${place[1]}\n${place[2]}` } : { line: null, shown: path };
+  if (!place) return { line: null, shown: path };
+  return { line: Number(place[1]), shown: `${path}:${place[1]}\n${place[2]}` };
 }
 
 /** What Node prints when it only reads `source` as an ES module; node:vm keeps the place to itself. */
 function checked(source) {
   return new Promise((done) => {
     const options = { timeout: CHECK_MS, env: {}, maxBuffer: 65_536 };
-    const child = execFile(process.execPath, ['--check', '--input-type=module', '-'], options, (_error, _out, printed) =>
-      done(printed),
-    );
+    const words = ['--check', '--input-type=module', '-'];
+    const child = execFile(process.execPath, words, options, (_error, _out, printed) => done(printed));
     child.stdin.on('error', () => undefined).end(source);
   });
 }

@@ -26,7 +26,8 @@ export class Stderr {
   #next() {
     this.#busy = this.#lines.length > 0;
     if (!this.#busy) return;
-    if (this.#left) this.#lines.unshift(`[node host] ${this.#left} prints of hooks were left out: nobody reads them\n`);
+    const note = `[node host] ${this.#left} prints of hooks were left out: nobody reads them\n`;
+    if (this.#left) this.#lines.unshift(note);
     this.#left = 0;
     const bytes = Buffer.from(this.#lines.join(''));
     this.#lines = [];

@@ -17,6 +17,9 @@ const NOTE_MS = 1;
 const PER_SECOND = 50;
 const MESSAGE_CHARACTERS = 8_192;
 const FIELDS_CHARACTERS = 16_384;
+const PRINTING = [
+  'log', 'info', 'debug', 'warn', 'error', 'trace', 'dir', 'dirxml', 'table', 'assert', 'timeEnd', 'timeLog', 'count',
+];
 const LEVELS = ['debug', 'info', 'warn', 'error'];
 
 const { setTimeout: startTimer, setInterval: startInterval, setImmediate: startImmediate } = globalThis;
@@ -76,8 +79,10 @@ export function account(hook) {
 /** The logger of a hook: at most so many records a second; then one that says how many were left out. */
 export function loggerOf(hookId) {
   const rate = new Rate((left) => send('warn', `${left} more records of this hook were left out`, {}));
-  const send = (level, message, fields) =>
-    tell(`{"is":"log","hook":${JSON.stringify(hookId)},"level":"${level}","message":${JSON.stringify(message)},"fields":${written(fields)}}`);
+  const send = (level, message, fields) => {
+    const head = JSON.stringify({ is: 'log', hook: hookId, level, message });
+    tell(`${head.slice(0, -1)},"fields":${written(fields)}}`);
+  };
   const logger = {};
   for (const level of LEVELS) {
     logger[level] = (message, fields) => {
@@ -188,8 +193,10 @@ function guardProcess() {
   process.kill = (pid, signal) => {
     if (Math.abs(pid) === process.pid || pid === 0) {
       const hook = running.getStore();
-      if (hook && signal !== 0) tell({ guilty: hook.index, reason: `it sent ${signal ?? 'SIGTERM'} to the process that runs it` });
-      if (signal !== 0) throw new Ended('the process that runs this hook is shared: it cannot be sent a signal from here');
+      if (signal === 0) return true; // it is there
+      const reason = `it sent ${signal ?? 'SIGTERM'} to the process that runs it`;
+      if (hook) tell({ guilty: hook.index, reason });
+      throw new Ended('the process that runs this hook is shared: it cannot be sent a signal from here');
     }
     return kill(pid, signal);
   };
@@ -215,7 +222,8 @@ function printForHooks() {
   const nobody = { name: '-' };
   const allowed = () => {
     const hook = running.getStore() ?? nobody;
-    if (!rates.has(hook)) rates.set(hook, new Rate((left) => printed(hook, `${left} more lines of this hook were left out`)));
+    const report = (left) => printed(hook, `${left} more lines of this hook were left out`);
+    if (!rates.has(hook)) rates.set(hook, new Rate(report));
     return rates.get(hook).allows();
   };
   const sink = new Writable({
@@ -226,7 +234,7 @@ function printForHooks() {
     },
   });
   const ours = new Console({ stdout: sink, stderr: sink });
-  for (const name of ['log', 'info', 'debug', 'warn', 'error', 'trace', 'dir', 'dirxml', 'table', 'assert', 'timeEnd', 'timeLog', 'count']) {
+  for (const name of PRINTING) {
     const show = ours[name];
     ours[name] = (...given) => void (allowed() && show(...given));
   }
@@ -253,11 +261,16 @@ function inText(value) {
   return typeof value === 'string' ? value : value instanceof Error ? inWords(value) : String(value);
 }
 
+function showable(_key, value) {
+  if (value instanceof Error) return traceOf(value) ?? String(value);
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
 function written(fields) {
   if (fields === undefined || fields === null) return '{}';
   try {
-    const whole = typeof fields === 'object' && !Array.isArray(fields) && !(fields instanceof Error) ? fields : { value: fields };
-    const text = JSON.stringify(whole, (_key, value) => (value instanceof Error ? (traceOf(value) ?? String(value)) : typeof value === 'bigint' ? String(value) : value));
+    const isWhole = typeof fields === 'object' && !Array.isArray(fields) && !(fields instanceof Error);
+    const text = JSON.stringify(isWhole ? fields : { value: fields }, showable);
     return text.length <= FIELDS_CHARACTERS ? text : JSON.stringify({ cut: text.slice(0, FIELDS_CHARACTERS) });
   } catch (error) {
     return JSON.stringify({ unwritable: inWords(error) });

@@ -56,13 +56,10 @@ function done(n, text) {
 
 const control = {
   load: ({ token, index, told }) => void load(token, index, told),
-  unload: ({ token, ms }) => void unload(token, ms).then((problem) => send({ unloaded: token, ...problem })),
+  unload: ({ token, ms }) => void left(token, ms),
   drop: ({ token }) => forget(loaded.get(token), token),
   late: ({ token, n }) => loaded.get(token)?.late(n),
-  end: ({ ms }) =>
-    void Promise.all([...loaded.keys()].map((token) => unload(token, ms).then((problem) => send({ unloaded: token, ...problem })))).then(
-      () => send({ ended: true }),
-    ),
+  end: ({ ms }) => void Promise.all([...loaded.keys()].map((token) => left(token, ms))).then(() => send({ ended: true })),
 };
 
 async function load(token, index, told) {
@@ -71,7 +68,8 @@ async function load(token, index, told) {
   loaded.set(token, hook);
   let problem;
   try {
-    const exported = await within(loadMs, enter(hook, () => new ModuleGraph().load(told.path)), 'its module was not done');
+    const loading = enter(hook, () => new ModuleGraph().load(told.path));
+    const exported = await within(loadMs, loading, 'its module was not done');
     problem = enter(hook, () => hook.take(exported));
   } catch (error) {
     forget(hook, token);
@@ -90,6 +88,10 @@ async function load(token, index, told) {
   send({ loaded: token, handlers: hook.handlers, problem, detail });
 }
 
+async function left(token, ms) {
+  send({ unloaded: token, ...(await unload(token, ms)) });
+}
+
 async function unload(token, ms) {
   const hook = loaded.get(token);
   if (!hook) return {};
@@ -97,8 +99,11 @@ async function unload(token, ms) {
   if (current.get(hook.id) === hook) current.delete(hook.id);
   loaded.delete(token);
   try {
-    while (hook.under.size > hook.overdue && performance.now() < until) await new Promise((turn) => startTimer(turn, 5));
-    await within(until - performance.now(), enter(hook, () => hook.lifecycle('onDispose')), 'onDispose was not done');
+    while (hook.under.size > hook.overdue && performance.now() < until) {
+      await new Promise((turn) => startTimer(turn, 5));
+    }
+    const disposing = enter(hook, () => hook.lifecycle('onDispose'));
+    await within(until - performance.now(), disposing, 'onDispose was not done');
     return { hook: hook.id };
   } catch (error) {
     return { hook: hook.id, problem: `onDispose threw: ${inWords(error)}`, detail: traceOf(error) };
