@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
+from enum import Enum, auto
 from typing import Any, Final, Protocol
 
 import orjson
@@ -31,7 +32,7 @@ from .roles_lanes import Lanes, Place
 from .roles_memory import Memory
 from .roles_rounds import Ask, Ran, Result, Round, Rounds
 from .roles_set import NOTHING, RoleSet
-from .roles_telling import CLAIM_S, HELD, Publish, Teller
+from .roles_telling import Publish, tell
 from .roles_view import GUARDED, NAMES_A_ROLE, SYSTEM, Seen, rolebox_event, see
 from .views import lifecycle_event
 
@@ -41,7 +42,11 @@ FUNCTIONS_TOPIC: Final = "prx.rolebox.functions"
 RESULT_TOPIC: Final = f"{LIFECYCLE}tool_result"
 """Asked with a tool's raw output, which only transforms may see; its copy is an event without it."""
 
-PROMPT_TOPIC: Final = f"{LIFECYCLE}system_transform"
+CLAIM_S: Final = 0.25
+"""Seconds that an event's copy waits for the ask that it may belong to, where the ask makes a difference."""
+
+HELD: Final = 1_024
+"""Copies that may wait so; one more is handled at once."""
 
 EVENT_S: Final = 60.0
 """Seconds that all hooks of an event may take together where nobody waits: its session goes on then."""
@@ -57,6 +62,14 @@ NO_ROOM: Final = "too many events of its session wait"
 LATE: Final = "its turn came when nobody waited for it any more"
 
 log = get_logger("subscribers.roles")
+
+
+class Stage(Enum):
+    """How far a round has come."""
+
+    OVER = auto()
+    UNDER_WAY = auto()
+    RESTING = auto()
 
 
 class Hosts(Protocol):
@@ -107,12 +120,12 @@ class RolesDispatcher:
         self.lanes: Lanes[Round] = Lanes()
         self._hosts = hosts
         self._core = RolesCore(memory)
-        self._teller = Teller(publish)
+        self._publish = publish
         self._scope: Scope = scope
         self._rounds = Rounds()
         self._lock = threading.Lock()
         self._said: set[str] = set()
-        self._copies: deque[tuple[Event, float]] = deque()
+        self._held: OrderedDict[str, Round] = OrderedDict()
 
     # -- what comes from the bus --------------------------------------------------------------
 
@@ -129,29 +142,28 @@ class RolesDispatcher:
         found = self._rounds.begin(event, now, ask)
         if found is not None:
             self._enter(found)
+            return
+        with self._lock:
+            held = self._held.pop(event.id, None)
+        if held is not None:
+            self._go_on(held)
 
     def event(self, event: Event) -> None:
         """Handle an event that everybody sees, unless it is or was asked about."""
         if not self._concerns(event):
             return  # not remembered either: there may be many
-        if event.topic == PROMPT_TOPIC:  # what is put into a prompt that nobody gets would be lost
-            with self._lock:
-                if len(self._copies) >= HELD:
-                    self._copies.popleft()
-                    self.outcomes["dropped"] += 1
-                self._copies.append((event, time.monotonic()))
-            return
-        self._observe(event)
+        found = self._rounds.begin(event, time.monotonic())
+        if found is not None:
+            self._enter(found)
 
     def tick(self, now: float) -> None:
-        """Do what waits for asks that have not come; to be called several times a second."""
-        copies: list[Event] = []
+        """Handle what has waited for an ask that has not come; to be called several times a second."""
+        due: list[Round] = []
         with self._lock:
-            while self._copies and now - self._copies[0][1] >= CLAIM_S:
-                copies.append(self._copies.popleft()[0])
-        for event in copies:
-            self._observe(event)
-        self._teller.tick(now)
+            while self._held and now - next(iter(self._held.values())).arrived >= CLAIM_S:
+                due.append(self._held.popitem(last=False)[1])
+        for found in due:
+            self._go_on(found)
 
     def injected(self, hook_id: str, session: str | None, text: str) -> None:
         """A hook has injected a text outside of a call."""
@@ -169,11 +181,6 @@ class RolesDispatcher:
         listens = rolebox_event(name)
         return name in REMEMBERED or listens in self.roles.listens or listens == SYSTEM
 
-    def _observe(self, event: Event) -> None:
-        found = self._rounds.begin(event, time.monotonic())
-        if found is not None:
-            self._enter(found)
-
     def _enter(self, found: Round) -> None:
         content = found.event.content
         size = len(content) if isinstance(content, bytes) else 0
@@ -186,11 +193,20 @@ class RolesDispatcher:
 
     def _run(self, found: Round | None) -> None:
         """Handle what has its turn, and those behind it, until one has to wait for a hook."""
-        while found is not None and self._goes_through(found, self._begin):
-            found = self.lanes.leave(found.key)
+        while found is not None:
+            now_it_is = self._goes_through(found, self._begin)
+            if now_it_is is Stage.UNDER_WAY:
+                return
+            found = self.lanes.leave(found.key) if now_it_is is Stage.OVER else self.lanes.rest()
 
-    def _goes_through(self, found: Round, step: Callable[[Round], bool]) -> bool:
-        """Take a step; whether the round is over, also because the step failed."""
+    def _go_on(self, found: Round) -> None:
+        """Handle what has waited to be asked about."""
+        self.lanes.go_on()
+        if self._goes_through(found, self._start) is Stage.OVER:
+            self._run(self.lanes.leave(found.key))
+
+    def _goes_through(self, found: Round, step: Callable[[Round], Stage]) -> Stage:
+        """Take a step; a round is over, too, when one has failed."""
         try:
             return step(found)
         except Exception as error:  # anybody may publish anything; the next events are not to suffer for it
@@ -198,29 +214,45 @@ class RolesDispatcher:
             why = str(error) if isinstance(error, BusError) else shown(error, ERROR_CHARACTERS)
             log.error("an event could not be handled", id=found.event.id, error=why)
             self._rounds.land(found, Result(error=f"the event cannot be handled: {why[:ERROR_CHARACTERS]}"))
-            return True
+            return Stage.OVER
 
-    def _begin(self, found: Round) -> bool:
+    def _begin(self, found: Round) -> Stage:
         event = found.event
         if event.topic == FUNCTIONS_TOPIC:
             answer = self._core.functions(event)
             self._core.store()
             self._rounds.land(found, Result([answer]))
-            return True
+            return Stage.OVER
         name = lifecycle_event(event.topic)
         if name is None or not self.roles.named:
             self._rounds.land(found, Result())
-            return True
+            return Stage.OVER
         found.roles = self.roles
-        seen = found.seen = see(name, event)
-        found.places = self._places(found, seen)
-        now = time.monotonic()
-        deadline = found.deadline
+        found.seen = see(name, event)
+        found.places = self._places(found, found.seen)
+        if found.seen.happening.event in GUARDED and not found.claimed and self._held_back(found):
+            return Stage.RESTING
+        return self._start(found)
+
+    def _held_back(self, found: Round) -> bool:
+        """Wait a moment for the ask about an event whose copy has come first; not if it is there by now."""
+        event_id = found.event.id
+        with self._lock:
+            if len(self._held) >= HELD:
+                return False
+            self._held[event_id] = found
+            if found.claimed:  # an ask that comes from here on finds it there
+                del self._held[event_id]
+            return not found.claimed
+
+    def _start(self, found: Round) -> Stage:
+        seen, now, deadline = found.seen, time.monotonic(), found.deadline
+        assert seen is not None
         if deadline is not None and not found.is_wanted(now):
             self._note("late")
             if seen.happening.event in GUARDED:
                 self._rounds.land(found, Result(error=LATE))
-                return True
+                return Stage.OVER
             deadline = None  # it has happened all the same, and its hooks are to know
         if deadline is None:
             deadline = now + EVENT_S
@@ -237,21 +269,21 @@ class RolesDispatcher:
             self._say_once(whose_it_is.why)
         return whose_it_is.roles
 
-    def _advance(self, found: Round) -> bool:
-        """Go on until a hook has to be waited for (False), or the round is over (True)."""
+    def _advance(self, found: Round) -> Stage:
+        """Go on until a hook has to be waited for, or the round is over."""
         walk, seen = found.walk, found.seen
         assert walk is not None and seen is not None  # noqa: PT018
         while True:
             turn = walk.turn(time.monotonic())
             if turn is None:
                 self._finish(found, walk, seen)
-                return True
+                return Stage.OVER
             if isinstance(turn, Core):
                 walk.append(self._core.between(found, seen))
                 continue
             said = self._ask(found, turn, seen)
             if said is None:
-                return False
+                return Stage.UNDER_WAY
             self._heard(found, turn, walk, seen, said)
 
     def _ask(self, found: Round, turn: Turn, seen: Seen) -> ModuleReturn | None:
@@ -262,13 +294,13 @@ class RolesDispatcher:
         )
 
         def resume(said: ModuleReturn) -> None:
-            def step(found: Round) -> bool:
+            def step(found: Round) -> Stage:
                 walk, seen = found.walk, found.seen
                 assert walk is not None and seen is not None  # noqa: PT018
                 self._heard(found, turn, walk, seen, said)
                 return self._advance(found)
 
-            if self._goes_through(found, step):
+            if self._goes_through(found, step) is Stage.OVER:
                 self._run(self.lanes.leave(found.key))
 
         return _Call(resume).make(self._hosts, turn.link.id, call)
@@ -294,7 +326,7 @@ class RolesDispatcher:
         self._core.store()
         is_delivered = self._rounds.land(found, Result(walk.answers()))
         self._core.replied(seen, flushed, is_delivered=is_delivered)
-        self._teller.add(found, ran)
+        tell(self._publish, found, ran)
 
     # -- counting -----------------------------------------------------------------------------
 
@@ -305,7 +337,7 @@ class RolesDispatcher:
         return {
             "runs": outcomes,
             "runs_now": self.lanes.running,
-            "runs_waiting": self.lanes.waiting,
+            "runs_waiting": self.lanes.waiting + self.lanes.resting,
             "runs_dropped": outcomes.get("dropped", 0),
             **others,
             **self._core.counters(),

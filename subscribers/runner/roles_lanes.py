@@ -36,11 +36,15 @@ class Place(Enum):
 
 
 class Lanes(Generic[T]):
-    """Lanes by key. Thread-safe. ``dropped`` counts what found no room, ``running`` is what is under way."""
+    """Lanes by key. Thread-safe.
+
+    ``dropped`` counts what found no room; ``running`` is under way, and ``resting`` waits for something else.
+    """
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self.dropped = 0
         self.running = 0
+        self.resting = 0
         self._at_once = at_once
         self._lock = threading.Lock()
         self._lanes: dict[str, deque[tuple[T, int]]] = {}  # of those that run or wait for their turn
@@ -83,7 +87,28 @@ class Lanes(Generic[T]):
             if not self._ready:
                 self.running -= 1
                 return None
-            item, size = self._lanes[self._ready.popleft()].popleft()
-            self._waiting -= 1
-            self._bytes -= size
-            return item
+            return self._next()
+
+    def rest(self) -> T | None:
+        """What is under way in a lane waits for something else, and takes no place until then.
+
+        Its lane stays as it is. Returns what the caller is to handle next, of whatever lane.
+        """
+        with self._lock:
+            self.resting += 1
+            if not self._ready:
+                self.running -= 1
+                return None
+            return self._next()
+
+    def go_on(self) -> None:
+        """What has rested is under way again."""
+        with self._lock:
+            self.resting -= 1
+            self.running += 1
+
+    def _next(self) -> T:
+        item, size = self._lanes[self._ready.popleft()].popleft()
+        self._waiting -= 1
+        self._bytes -= size
+        return item

@@ -122,6 +122,7 @@ class RolesProcess:
         while not decider.held and time.monotonic() < until:
             for ask in decider.batch(timeout=0.05):
                 self._dispatcher.ask(ask)
+        self._dispatcher.tick(float("inf"))
         until = time.monotonic() + self._options.drain_seconds
         while self._dispatcher.lanes.running and time.monotonic() < until:
             time.sleep(0.01)

@@ -13,10 +13,9 @@ import pytest
 
 from subscribers.hooks.module_hook import ModuleCall, ModuleReturn
 from subscribers.hooks.role_functions import Function, RoleFunctions
-from subscribers.runner.roles_dispatch import FUNCTIONS_TOPIC, LATE, NO_ROOM
+from subscribers.runner.roles_dispatch import CLAIM_S, FUNCTIONS_TOPIC, LATE, NO_ROOM
 from subscribers.runner.roles_lanes import PER_LANE
 from subscribers.runner.roles_reports import OBSERVED
-from subscribers.runner.roles_telling import CLAIM_S
 from tests.integration.waiting import until
 from tests.subscribers.runner.roles_stage import SECONDS, FakeAsk, Stage, ok
 
@@ -213,23 +212,30 @@ def test_an_event_is_handled_once_however_it_comes(stage: Stage) -> None:
     stage.dispatcher.event(ask.event)
     copy = stage.event("tool_call_start", BASH)
     stage.dispatcher.event(copy)
+    assert len(stage.hosts.calls) == 1
     late = FakeAsk(copy, SECONDS)
     stage.dispatcher.ask(late)
     assert late.decision.updated_input == {"command": "ls 1"}
+    later = FakeAsk(copy, SECONDS)
+    stage.dispatcher.ask(later)
+    assert later.decision.updated_input == {"command": "ls 1"}
     assert len(stage.hosts.calls) == 2
+    assert stage.hosts.calls[1][1].timeout_s <= 5.0
 
 
 def test_an_edit_that_nobody_asked_for_is_reported_as_observed(stage: Stage) -> None:
-    """Not before an ask could have come; a run that nobody needs a decision of is reported at once."""
+    """It runs once no ask has come for a moment, and the events behind it keep their order."""
     stage.hook("guard", "tool.execute.before", appends("1"))
     stage.hook("watch", "tool.execute.after", lambda _: ok())
     stage.dispatcher.event(stage.event("tool_call_start", BASH))
     stage.dispatcher.event(stage.event("tool_call", BASH))
-    until(lambda: stage.runs() == [("coder:watch", "ok", None)], "the observer's report")
+    stage.dispatcher.event(stage.event("tool_call", BASH, "other"))
+    until(lambda: stage.runs() == [("coder:watch", "ok", None)], "the report of the other session")
     stage.dispatcher.tick(time.monotonic())
-    assert len(stage.runs()) == 1
+    assert stage.dispatcher.counters()["runs_waiting"] == 2
     stage.dispatcher.tick(time.monotonic() + CLAIM_S)
-    assert stage.runs()[1:] == [("coder:guard", "ok", OBSERVED)]
+    until(lambda: len(stage.runs()) == 3, "the reports")
+    assert stage.runs()[1:] == [("coder:guard", "ok", OBSERVED), ("coder:watch", "ok", None)]
 
 
 def test_a_prompt_that_is_only_published_takes_nothing_away(stage: Stage) -> None:

@@ -55,6 +55,24 @@ def test_of_sessions_that_wait_each_has_its_turn() -> None:
     assert handled == ["b1", "c1", "a1", "a2", None]
 
 
+def test_what_rests_takes_no_place_and_keeps_its_lane() -> None:
+    """Others begin meanwhile; what comes in its lane waits for it to go on and end."""
+    lanes: Lanes[str] = Lanes(1)
+    assert lanes.enter("a", "a0", 1) is Place.START
+    assert lanes.enter("b", "b0", 1) is Place.WAIT
+    assert lanes.rest() == "b0"
+    assert lanes.leave("b") is None
+    assert (lanes.running, lanes.resting) == (0, 1)
+    assert lanes.enter("a", "a1", 1) is Place.WAIT
+    assert lanes.enter("c", "c0", 1) is Place.START
+    assert lanes.rest() is None
+    lanes.go_on()
+    lanes.go_on()
+    assert (lanes.running, lanes.resting) == (2, 0)
+    assert [lanes.leave("a"), lanes.leave("a"), lanes.leave("c")] == ["a1", None, None]
+    assert lanes.running == 0
+
+
 def test_what_waits_is_bounded_and_what_finds_no_room_is_counted() -> None:
     """In one lane, in all, and in bytes; a single large one always finds room."""
     lanes: Lanes[int] = Lanes(1)
