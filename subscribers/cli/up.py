@@ -248,23 +248,26 @@ def programs(
     )
     found += [each for each in others if each is not None]
     if settings.http.enabled:
-        found.append(
-            Program(
-                "http",
-                (
-                    *(*python, "subscribers.runner.http_service", "--lifeline", "--runtime-dir", directory),
-                    *("--port", str(settings.http.port), "--streams", str(settings.http.streams)),
-                    *("--ask-bytes", str(settings.bus.ask_bytes)),
-                    *(() if workspace is None else ("--workspace", workspace)),
-                    *(("--agents",) if settings.agents.enabled else ()),
-                    *(() if settings.http.state_dir is None else ("--state-dir", settings.http.state_dir)),
-                    *sandbox,
-                    *level,
-                ),
-                rank=1,
-            )
-        )
+        found.append(_http_program(settings, directory, workspace, sandbox))
     return found
+
+
+def _http_program(
+    settings: Settings, directory: str, workspace: str | None, sandbox: tuple[str, ...]
+) -> Program:
+    """The process of the HTTP API."""
+    argv = (
+        *(sys.executable, "-P", "-m", "subscribers.runner.http_service"),
+        *("--lifeline", "--runtime-dir", directory),
+        *("--port", str(settings.http.port), "--streams", str(settings.http.streams)),
+        *("--ask-bytes", str(settings.bus.ask_bytes)),
+        *(() if workspace is None else ("--workspace", workspace)),
+        *(("--agents",) if settings.agents.enabled else ()),
+        *(() if settings.http.state_dir is None else ("--state-dir", settings.http.state_dir)),
+        *sandbox,
+        *("--log-level", settings.log.level),
+    )
+    return Program("http", argv, rank=1)
 
 
 def _ready_line(
