@@ -201,9 +201,8 @@ class RolesDispatcher:
 
     def _go_on(self, found: Round) -> None:
         """Handle what has waited to be asked about."""
-        self.lanes.go_on()
-        if self._goes_through(found, self._start) is Stage.OVER:
-            self._run(self.lanes.leave(found.key))
+        if self.lanes.go_on(found.key, found) is Place.START:
+            self._run(found)
 
     def _goes_through(self, found: Round, step: Callable[[Round], Stage]) -> Stage:
         """Take a step; a round is over, too, when one has failed."""
@@ -217,6 +216,8 @@ class RolesDispatcher:
             return Stage.OVER
 
     def _begin(self, found: Round) -> Stage:
+        if found.seen is not None:  # it has begun, and rested
+            return self._start(found)
         event = found.event
         if event.topic == FUNCTIONS_TOPIC:
             answer = self._core.functions(event)

@@ -101,11 +101,17 @@ class Lanes(Generic[T]):
                 return None
             return self._next()
 
-    def go_on(self) -> None:
-        """What has rested is under way again."""
+    def go_on(self, key: str, item: T) -> Place:
+        """What has rested in a lane is to go on: by the caller, now (START), or in its turn (WAIT)."""
         with self._lock:
             self.resting -= 1
-            self.running += 1
+            if self.running < self._at_once:
+                self.running += 1
+                return Place.START
+            self._lanes[key].appendleft((item, 0))
+            self._ready.append(key)
+            self._waiting += 1
+            return Place.WAIT
 
     def _next(self) -> T:
         item, size = self._lanes[self._ready.popleft()].popleft()

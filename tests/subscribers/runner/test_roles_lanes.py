@@ -66,11 +66,11 @@ def test_what_rests_takes_no_place_and_keeps_its_lane() -> None:
     assert lanes.enter("a", "a1", 1) is Place.WAIT
     assert lanes.enter("c", "c0", 1) is Place.START
     assert lanes.rest() is None
-    lanes.go_on()
-    lanes.go_on()
-    assert (lanes.running, lanes.resting) == (2, 0)
-    assert [lanes.leave("a"), lanes.leave("a"), lanes.leave("c")] == ["a1", None, None]
-    assert lanes.running == 0
+    assert lanes.go_on("c", "c0") is Place.START
+    assert lanes.go_on("a", "a0") is Place.WAIT
+    assert (lanes.running, lanes.resting) == (1, 0)
+    assert [lanes.leave("c"), lanes.leave("a"), lanes.leave("a")] == ["a0", "a1", None]
+    assert lanes.running == lanes.waiting == 0
 
 
 def test_what_waits_is_bounded_and_what_finds_no_room_is_counted() -> None:
