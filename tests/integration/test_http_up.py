@@ -80,7 +80,7 @@ def test_the_commands_of_the_readme_work(
     (block,) = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
     first, *commands = [line.removeprefix("$ ") for line in block.splitlines()]
     assert first == "prxbus up --workspace . --runtime-dir ./bus"
-    assert len(commands) == 12
+    assert len(commands) == 13
     options = ("--http", "0", "--workspace", str(tmp_path))
     environ = {"PRXBUS_HTTP_STATE_DIR": str(tmp_path / "state")}
     with up_with(runtime_dir, *options, environ=environ) as (_, said):
@@ -102,5 +102,6 @@ def test_the_commands_of_the_readme_work(
     assert shown[3]["action"] == {"command": "ls", "args": ["-l"]}
     assert (shown[4]["status"], shown[5]) == ("ok", {"id": "hook_01", "enabled": False})
     assert shown[6]["published"] == 1
+    assert (shown[7]["verdict"], shown[7]["allowed"]) == ("none", True)
     assert ": ready" in lines
     assert any(line.startswith("prxbus_events_published_total") for line in lines)
