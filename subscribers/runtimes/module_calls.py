@@ -124,7 +124,10 @@ class CallBook:
 
     def again(self, flight: Flight, reason: str, now: float) -> Returns:
         """Have a call wait that had not begun where it was sent, once; or what is to be told."""
-        if flight.retried or now >= flight.deadline or self.is_closed:
+        if now >= flight.deadline:
+            self.dismiss(flight)
+            return [(flight, flight.failed("timeout", f"not begun in time: {reason}", now))]
+        if flight.retried or self.is_closed:
             return [self.lose(flight, reason, now)]
         flight.retried = True
         self.retried += 1
