@@ -110,7 +110,7 @@ class RolesProcess:
             self._dispatcher.tick(time.monotonic())
             if self._rescan.is_set():
                 self._rescan.clear()
-                threading.Thread(target=self._watch.rescan, name="rescan", daemon=True).start()
+                threading.Thread(target=self._look_again, name="rescan", daemon=True).start()
         self._drain(decider, observer)
 
     def _drain(self, decider: Decider, observer: _Observer) -> None:
@@ -162,6 +162,13 @@ class RolesProcess:
             if self._stop.is_set() or time.monotonic() > until:
                 return False
         return True
+
+    def _look_again(self) -> None:
+        """Somebody has asked to look at all files, and is told what there is, also if that is what there was."""
+        before = self._dispatcher.roles
+        self._watch.rescan()
+        if self._dispatcher.roles is before:
+            self._say_in_force(self._watch.roles, before)
 
     def _say_in_force(self, roles: tuple[LoadedRole, ...], after: RoleSet) -> None:
         if isinstance(self._node, NodeMissing) and any(said.code == "no_runtime" for said in self._said):

@@ -48,7 +48,7 @@ class RoleSet:
     hooks: Mapping[str, InForce] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
     refused: int = 0
-    _orders: dict[tuple[int, ...], tuple[Link, ...]] = field(default_factory=dict)
+    _orders: dict[tuple[int, ...], tuple[Link, ...]] = field(default_factory=dict, compare=False)
 
     @cached_property
     def listens(self) -> frozenset[str]:

@@ -123,7 +123,9 @@ def test_changes_come_into_force_and_what_breaks_leaves_what_was_there(
             assert asking.args(arguments={}) == {"js": 2, "py": True}
             role.hooks(py)
             until(lambda: asking.args(arguments={}) == {"py": True}, "the removed hook to be gone")
+            said = len(running.lines("subscribers.roles", "roles are in force"))
             running.hang_up()
+            running.until_logged("subscribers.roles", "roles are in force", said + 1)
             assert asking.args(arguments={}) == {"py": True}
         assert [line["event"] for line in running.lines("hook:cjs")] == ["disposed 1", "disposed 2"]
         assert [line["event"] for line in running.lines("hook:py")] == ["disposed py"]

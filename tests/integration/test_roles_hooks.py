@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -145,6 +146,17 @@ def test_an_event_that_is_published_and_asked_is_handled_once(scene: Scene, sess
     assert ignored == {"observed, decision ignored"}
     assert {run["dialect"] for run in runs} == {"rolebox"}
     monitor.events.close()
+
+
+def test_many_sessions_at_once_each_get_their_own_edits(session: Agent) -> None:
+    """More than a host takes calls of one hook: they wait, and none is lost."""
+
+    def turn(number: int) -> list[list[str]]:
+        session.ask("session_start", {"role": "quality"}, f"m{number}")
+        return [session.args(f"m{number}", timeout=40.0)["trace"] for _ in range(3)]
+
+    with ThreadPoolExecutor(80) as threads:
+        assert list(threads.map(turn, range(80))) == [[WHOLE] * 3] * 80
 
 
 def test_every_module_is_loaded_for_each_hook(quality: Roles, session: Agent) -> None:
