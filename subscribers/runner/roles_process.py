@@ -164,7 +164,7 @@ class RolesProcess:
         return True
 
     def _look_again(self) -> None:
-        """Somebody has asked to look at all files, and is told what there is, also if that is what there was."""
+        """Somebody has asked to look at all files, and is told what there is, also if nothing has changed."""
         before = self._dispatcher.roles
         self._watch.rescan()
         if self._dispatcher.roles is before:
