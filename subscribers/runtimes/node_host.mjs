@@ -25,7 +25,8 @@ const STUCK_LANES = 4; // that were ended and are not over
 const STUCK_MS = 2_000;
 const CALLS = 10_000;
 const ANOTHERS_FAULT = 'its thread was ended because of another hook';
-const WORN = 100; // instances that a thread may have held beyond those that it holds: Node frees no modules
+const WORN = 100; // instances that a thread may have held beyond those that it holds
+const WORN_FULL = 3; // of them, where its heap is half full
 const OPEN = 100; // calls of a hook that never ended
 
 const { values: options } = parseArgs({
@@ -147,7 +148,7 @@ function wasLoaded(record, { handlers, problem, detail }) {
     if (old.lane && old.lane !== lane) old.lane.hooks.delete(hook);
   }
   if (hook.ready) for (const call of hook.waiting.splice(0)) if (!call.answered) give(call);
-  if (lane.instances - lane.hooks.size > WORN && !loads.size && !lane.retired) renew(lane);
+  if (!loads.size && !lane.retired && isWorn(lane)) renew(lane);
 }
 
 function wasRefused(record, { error, detail }) {
@@ -436,6 +437,12 @@ function release(lane) {
     lane.tell({ do: 'end', ms: DISPOSE_MS });
     setTimeout(() => lane.end(), DISPOSE_MS + 250).unref();
   }
+}
+
+/** Whether a thread has held too much that is gone: Node frees no modules. */
+function isWorn(lane) {
+  const dead = lane.instances - lane.hooks.size;
+  return dead > WORN || (dead > WORN_FULL && lane.heapMb > limits.memoryMb / 2);
 }
 
 function renew(lane) {
