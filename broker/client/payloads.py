@@ -1,7 +1,7 @@
 """What a caller hands over as a payload, as the bytes that travel.
 
 Decides what may be sent: one JSON object, without the numbers that JSON lacks, with catalogued
-fields of their types. Knows no frame, no size limit and no socket.
+fields of their types, and what is too large for an event. Knows no frame, no spool and no socket.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any
 from orjson import JSONDecodeError, dumps, loads
 
 from ..protocol.errors import LimitExceeded, SchemaError
+from ..protocol.limits import CLAIM_BYTES, PAYLOAD_BYTES
 from .core.numbering import Stream
+from .options import Oversize
 
 
 def encode_payload(payload: object, stream: Stream) -> bytes:
@@ -21,8 +23,6 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
 
     Raises :class:`SchemaError`.
     """
-    if type(payload) is dict:
-        return _encode(payload, stream)
     if type(payload) is bytes:
         try:
             value = loads(payload)
@@ -31,6 +31,8 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
         if type(value) is not dict:
             raise SchemaError(f"payload is {_kind(value)}, not an object")
         return payload
+    if type(payload) is dict:
+        return _encode(payload, stream)
     if isinstance(payload, bytes | bytearray | memoryview):
         return encode_payload(bytes(payload), stream)
     if not isinstance(payload, Mapping):
@@ -81,6 +83,17 @@ def refuse_not_a_number(value: object, path: str = "payload") -> None:
     elif isinstance(value, list | tuple):
         for index, part in enumerate(value):
             refuse_not_a_number(part, f"{path}[{index}]")
+
+
+def check_claimed(size: int, oversize: Oversize) -> None:
+    """Raise :class:`LimitExceeded` unless a payload of ``size`` bytes may travel by claim check."""
+    if oversize == "reject":
+        raise LimitExceeded(
+            f"payload of {size:,} bytes of JSON is larger than {PAYLOAD_BYTES:,}; shorten it, "
+            "or let it travel by claim check with oversize='claim'"
+        )
+    if size > CLAIM_BYTES:
+        raise LimitExceeded(f"payload of {size:,} bytes of JSON is larger than {CLAIM_BYTES:,}; shorten it")
 
 
 def _kind(value: object) -> str:

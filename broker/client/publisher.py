@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgpack
 import zmq
-from orjson import JSONDecodeError, dumps, loads
+from orjson import dumps
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
@@ -34,7 +34,7 @@ from ..protocol.errors import (
     SchemaError,
 )
 from ..protocol.events import Names, is_text, payload_header
-from ..protocol.limits import ASK_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
+from ..protocol.limits import ASK_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
 from .asker import Asker
@@ -67,12 +67,14 @@ from .options import (
     check_options,
 )
 from .outlet import Offer, Outlet, number
-from .payloads import check_depth, encode_payload, refuse_lost_numbers
+from .payloads import check_claimed, check_depth, encode_payload, refuse_lost_numbers
 from .publisher_id import new_key, new_publisher
 from .spool import Spool
 
 SHORT: Final = 0xFFFF
 """Longest payload with a two-byte length on the wire; a longer one takes the slow way."""
+
+_FORKED: Final = "this Publisher was opened in another process; open a new one after fork"
 
 
 class Publisher(Asking, Closing):
@@ -119,11 +121,11 @@ class Publisher(Asking, Closing):
         self._descriptor = int(self._outlet.socket.fd)
         self._answered = threading.Event()  # set when the broker has welcomed or refused us
         self._refusal: Refused | None = None
-        self._inherited = inherited(os.environ)
-        self._floor = self._inherited.depth
+        came_with = inherited(os.environ)
+        self._floor = came_with.depth
         self._numbering = Numbering(new_publisher(), source, time.monotonic())
         self._streams = self._numbering.streams
-        self._names = KnownNames(source, self._inherited.event)
+        self._names = KnownNames(source, came_with.event)
         self._spool = Spool(spool_directory(self.runtime_dir))
         self._ask_bytes = ASK_BYTES
         self._dropped_absent = 0
@@ -185,14 +187,6 @@ class Publisher(Asking, Closing):
                 raise SchemaError(f"payload cannot be written as JSON: {error}") from None
             if b"null" in body:  # or what JSON has no word for: a NaN
                 refuse_lost_numbers(payload, body)
-        elif type(payload) is bytes:
-            try:
-                value = loads(payload)
-            except JSONDecodeError:
-                value = None
-            body = (
-                payload if type(value) is dict else encode_payload(payload, stream)
-            )  # which says what is wrong
         else:
             body = encode_payload(payload, stream)
         names = self._names.known.get(session_id)
@@ -214,7 +208,7 @@ class Publisher(Asking, Closing):
                 and 0 < (count := batch.count) < GATHERED_EVENTS
                 and now_ns - gathering.last_ns <= PAUSE_NS
                 and batch.begun_ns <= now_ns <= batch.until_ns
-            ):  # what Gathering.offer says of most events of a burst: the call would cost as much as the rest
+            ):  # what Gathering.offer says of most events of a burst
                 gathering.last_ns = now_ns
                 batch.used = used
                 batch.count = count + 1
@@ -397,10 +391,8 @@ class Publisher(Asking, Closing):
             return
         self.close()
         self._check_accepted()
-        raise BusUnreachable(
-            f"no bus answers in {self.runtime_dir!r} within {seconds:g} s; start one with 'prxbus up', "
-            "or name its directory with runtime_dir or PRXBUS_RUNTIME_DIR"
-        )
+        hint = "start one with 'prxbus up', or name its directory with runtime_dir or PRXBUS_RUNTIME_DIR"
+        raise BusUnreachable(f"no bus answers in {self.runtime_dir!r} within {seconds:g} s; {hint}")
 
     def _settled(self, on_absent: OnAbsent) -> bool:
         """Whether waiting is over. Who insists on a bus also waits for its word that it takes us."""
@@ -466,18 +458,8 @@ class Publisher(Asking, Closing):
         size = len(body)
         if size <= PAYLOAD_BYTES:
             return payload_header(size) + body
-        if self._oversize == "reject":
-            raise LimitExceeded(
-                f"payload of {size:,} bytes of JSON is larger than {PAYLOAD_BYTES:,}; shorten it, "
-                "or let it travel by claim check with oversize='claim'"
-            )
-        if size > CLAIM_BYTES:
-            raise LimitExceeded(
-                f"payload of {size:,} bytes of JSON is larger than {CLAIM_BYTES:,}; shorten it"
-            )
-        claim = self._spool.store(new_publisher().hex(), body)
-        self._claims += 1
-        return bytes(msgpack.packb(claim.fields()))
+        check_claimed(size, self._oversize)
+        return bytes(msgpack.packb(self._store(body).fields()))
 
     def _request(
         self, stream: Stream, level: int, names: Names, content: bytes, *, retain: bool, timeout: float
@@ -515,6 +497,3 @@ class Publisher(Asking, Closing):
             if stream.retired:
                 stream = self._open(stream.topic)
             return self._outlet.transmit(stream, level, names, content)
-
-
-_FORKED: Final = "this Publisher was opened in another process; open a new one after fork"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.client import Event, Publisher, Subscriber, publisher
+from broker.client import Event, Publisher, Subscriber, payloads
 from broker.protocol.errors import ClaimCorrupt, LimitExceeded
 from broker.testing import running_broker
 
@@ -67,7 +67,7 @@ def test_a_claim_that_is_a_link_is_refused(bus: str, tmp_path: Path) -> None:
 
 def test_beyond_the_largest_claim_is_a_refusal(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What not even a claim may hold is refused with both numbers, and leaves no file."""
-    monkeypatch.setattr(publisher, "CLAIM_BYTES", 100_000)
+    monkeypatch.setattr(payloads, "CLAIM_BYTES", 100_000)
     with Publisher("me", runtime_dir=bus) as agent:
         with pytest.raises(LimitExceeded, match="payload of 100,001 bytes of JSON is larger than 100,000"):
             agent.publish("prx.x", b'{"a":"' + b"x" * (100_001 - 8) + b'"}')
