@@ -26,7 +26,7 @@ const STUCK_MS = 2_000;
 const CALLS = 10_000;
 const ANOTHERS_FAULT = 'its thread was ended because of another hook';
 const WORN = 100; // instances that a thread may have held beyond those that it holds
-const WORN_FULL = 3; // of them, where its heap is half full
+const WORN_FULL = 3; // of them, where its heap is nearly full
 const OPEN = 100; // calls of a hook that never ended
 
 const { values: options } = parseArgs({
@@ -439,10 +439,10 @@ function release(lane) {
   }
 }
 
-/** Whether a thread has held too much that is gone: Node frees no modules. */
+/** Whether a thread has held too much that is gone: Node frees modules late, and not all that was theirs. */
 function isWorn(lane) {
   const dead = lane.instances - lane.hooks.size;
-  return dead > WORN || (dead > WORN_FULL && lane.heapMb > limits.memoryMb / 2);
+  return dead > WORN || (dead > WORN_FULL && lane.heapMb > 0.75 * limits.memoryMb);
 }
 
 function renew(lane) {

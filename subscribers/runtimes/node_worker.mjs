@@ -63,6 +63,8 @@ const control = {
 };
 
 async function load(token, index, told) {
+  account(undefined);
+  if (cells[CELL.HEAP_KIB] * 1_024 > memoryBytes / 2) globalThis.gc(); // modules that are gone are freed late
   const log = loggerOf(told.id);
   const hook = new Hook(told, index, send, log, injectRateOf(log));
   loaded.set(token, hook);

@@ -494,7 +494,7 @@ def test_a_hook_is_disposed_when_its_calls_are_over(on: NodeScene) -> None:
 
 
 def test_a_thread_that_has_held_many_versions_is_renewed(on: NodeScene) -> None:
-    """Node frees no module: after a hundred dead ones a fresh thread takes over, and nothing is missed."""
+    """Node frees modules late: after a hundred dead ones a fresh thread takes over, nothing is missed."""
     on.javascript("often", "export default { onEvent(ctx) { ctx.inject('0') } }")
     on.settled()
     for turn in range(1, 130):
