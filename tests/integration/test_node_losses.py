@@ -162,7 +162,7 @@ def test_dead_versions_of_large_modules_fill_no_thread(node: NodeProgram, tmp_pa
         export default { onEvent: (ctx) => ctx.inject(big[9]) }"""
     with node_hooks(node, tmp_path, workers=1, memory_mb=64) as scene:
         with_steady_ones(scene)
-        for version in range(24):  # of 8 MB each
+        for version in range(14):  # of 8 MB each
             scene.javascript("large", large.replace("VERSION", str(version)))
             assert scene.settled()["large"].name == "loaded"
             assert scene.call("large", "onEvent").injected == (f"{version}.5",)
