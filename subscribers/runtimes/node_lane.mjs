@@ -10,7 +10,7 @@ import { CELL, CELLS } from './node_cells.mjs';
 const SMALL_BYTES = 32_768;
 const GLANCES = 10_000;
 const YOUNG_MB = 32;
-const CODE_MB = 32; // Node 24 would reserve 512, which counts as data
+const CODE_MB = 16; // Node 24 would reserve 512, which counts as data; node_program.py knows this number
 
 export class Lane {
   hooks = new Set();

@@ -40,11 +40,16 @@ _FLAGS: Final = (
     "--no-warnings",  # the host passes on those that a hook causes, under its name
 )
 _OWN_MB: Final = 192
-_CODE_MB: Final = 512
-"""Data of the host itself: measured 80 MB with Node 20 and 22; Node 24 reserves so much more for code."""
-_RESERVES_CODE: Final = (23, 0, 0)
-_THREAD_MB: Final = 64
+"""Data of the host itself; measured: 80 MB with Node 20 and 22."""
+_FULL_THREAD_MB: Final = 64
 """What a thread needs beside its heap."""
+_OTHER_THREADS: Final = 12
+"""Threads beside the ``workers``: a spare one, those of slow hooks, those about to end."""
+_OTHER_THREAD_MB: Final = 16
+_RESERVES_CODE: Final = (23, 0, 0)
+"""From here on Node's reserves for compiled code count as data: so much for itself and for a thread."""
+_CODE_MB: Final = 512
+_THREAD_CODE_MB: Final = 16
 
 _LIMITED: Final = 'ulimit -S -d "$0" 2>/dev/null; exec "$@"'
 
@@ -88,8 +93,9 @@ class NodeProgram:
         of the heap only. Programs that a hook starts inherit it, as a soft limit. ``sh`` sets it and becomes
         node.
         """
-        own_mb = _OWN_MB + (_CODE_MB if self.version >= _RESERVES_CODE else 0)
-        data_mb = own_mb + (workers + 1) * (memory_mb + _THREAD_MB)
+        data_mb = _OWN_MB + _OTHER_THREADS * _OTHER_THREAD_MB + workers * (memory_mb + _FULL_THREAD_MB)
+        if self.version >= _RESERVES_CODE:
+            data_mb += _CODE_MB + (workers + _OTHER_THREADS) * _THREAD_CODE_MB
         host = [
             str(HOST),
             "--workers",

@@ -126,7 +126,7 @@ def test_the_command_limits_what_the_host_may_take() -> None:
     assert 4 * 256 < int(limit_kb) // 1_024 < 2_048
     assert rest[-7:] == [str(HOST), "--workers", "4", "--memory-mb", "256", "--load-ms", "5000"]
     newer = NodeProgram("/bin/node", (24, 0, 0)).argv(workers=1, memory_mb=64, load_ms=100)
-    assert int(newer[3]) // 1_024 == 192 + 512 + 2 * 128
+    assert int(newer[3]) // 1_024 == 192 + 12 * 16 + 128 + 512 + 13 * 16
     assert newer[-6:] == ["--workers", "1", "--memory-mb", "64", "--load-ms", "100"]
 
 
