@@ -204,6 +204,19 @@ def test_events_of_one_session_are_handled_in_their_order_and_others_meanwhile(t
     stage.close()
 
 
+def test_other_events_may_be_asked_about_too(stage: Stage) -> None:
+    """The handler of all others has its type and properties, and answers nothing."""
+    stage.hook("watch", "event", lambda _: ok("idle"))
+    ask = stage.ask("turn_complete", {"tokens": 3}).wait()
+    assert (ask.answers, ask.error) == ([], None)
+    ((_, call),) = stage.hosts.calls
+    assert (call.handler, orjson.loads(call.input)) == (
+        "onEvent",
+        {"type": "session.idle", "properties": {"tokens": 3}},
+    )
+    assert stage.prompt() == ["base", "idle"]
+
+
 def test_an_event_is_handled_once_however_it_comes(stage: Stage) -> None:
     """Ask, then copy: nothing more. Copy, then ask: the ask gets what came of it."""
     stage.hook("guard", "tool.execute.before", appends("1"))
