@@ -365,14 +365,30 @@ def _rewrite(
 
 
 def _differs(key: str, original: Mapping[str, Any], updated: Mapping[str, Any]) -> bool:
-    """Whether ``updated`` says something else of ``key``; a missing key is not the same as null.
-
-    Compared with their types: to JSON ``1`` and ``true`` are different values.
-    """
+    """Whether ``updated`` says something else of ``key``; a missing key is not the same as null."""
     if (key in original) != (key in updated):
         return True
-    before, after = original[key], updated[key]
-    return type(before) is not type(after) or before != after
+    return not _same(original[key], updated[key])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same at every depth, types included: to JSON ``1`` and ``true`` differ."""
+    pairs = [(one, other)]
+    while pairs:
+        one, other = pairs.pop()
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, Mapping):
+            if one.keys() != other.keys():
+                return False
+            pairs += [(value, other[key]) for key, value in one.items()]
+        elif isinstance(one, list):
+            if len(one) != len(other):
+                return False
+            pairs += zip(one, other, strict=True)
+        elif one != other:
+            return False
+    return True
 
 
 INPUT_FIELDS: Final = ("arguments", "tool_input", "args")

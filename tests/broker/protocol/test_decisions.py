@@ -223,11 +223,23 @@ def test_rewrites_merge_key_by_key(rewrites: list[dict[str, Any]], original: dic
     assert set(decision.conflicts) == conflicts
 
 
-def test_true_is_not_one() -> None:
+@pytest.mark.parametrize(
+    "before,after",
+    [
+        (1, True),
+        ({"a": [1]}, {"a": [True]}),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ([1, [2]], [1, [2, 3]]),
+        ([{"a": 0}], [{"a": False}]),
+        ([1], {"a": 1}),
+    ],
+)
+def test_true_is_not_one_at_any_depth(before: Any, after: Any) -> None:
     """A rewrite from 1 to true is a change: to JSON they are different values."""
-    decision = merge(one(Answer("h", updated_input={"n": True})), {"n": 1})
-    assert decision.updated_input == {"n": True}
+    decision = merge(one(Answer("h", updated_input={"n": after})), {"n": before})
+    assert repr(decision.updated_input) == repr({"n": after})
     assert decision.changed_by == {"n": "h"}
+    assert merge(one(Answer("h", updated_input={"n": before})), {"n": before}).updated_input is None
 
 
 def test_answers_of_several_deciders_stand_by_priority() -> None:
