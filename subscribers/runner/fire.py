@@ -46,6 +46,10 @@ def fire(
 ) -> Firing:
     """Put ``event`` to the handlers of ``files`` and wait until all are done. ``is_dry``: none is run."""
     found = [FiredFile(file, match(file.explained.handlers, event.topic)) for file in files]
+    if any(file.dialect == ROLEBOX for file in files):
+        from .fire_roles import select
+
+        found = select(found, event, here)
     if is_dry:
         found = _run_family(found, event, here, runtime_dir, is_dry=True)
     else:

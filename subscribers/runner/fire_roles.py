@@ -19,7 +19,9 @@ import orjson
 from broker.protocol.decisions import Answer
 from broker.protocol.events import Event
 
+from ..dialects.rolebox_file import read_role
 from ..dialects.rolebox_rules import NAME as DIALECT
+from ..dialects.rolebox_spec import RoleHook
 from ..hooks.firing import Fired, FiredFile
 from ..hooks.module_hook import ModuleCall, ModuleReturn
 from ..hooks.module_plan import State
@@ -27,11 +29,13 @@ from ..hooks.outcome import Captured, Outcome
 from ..hooks.role_chain import Core, Link, Walk
 from ..hooks.withheld import without_secrets
 from ..runtimes.node_program import find_node
+from ..sources.hook_source import Content
 from ..sources.inspect_world import World
 from ..sources.role_directories import load_role
+from ..sources.role_inspection import read_role_file
 from .roles_hosts import RolesHosts, languages
 from .roles_reports import outcome_of
-from .roles_set import RoleSet, role_set
+from .roles_set import RoleSet, link_of, role_set
 from .roles_view import Seen, see
 from .views import lifecycle_event
 
@@ -45,8 +49,42 @@ OTHER_PHASE: Final = "it is of the other phase than the one that is asked for"
 NO_ANSWER: Final = "nothing was heard of it"
 
 
+def select(files: Sequence[FiredFile], event: Event, here: World) -> list[FiredFile]:
+    """The files, without those hooks of roles that a filter or the phase keeps out; nothing is started."""
+    name = lifecycle_event(event.topic)
+    return [
+        file if name is None or file.file.dialect != DIALECT else _selected(file, see(name, event), here)
+        for file in files
+    ]
+
+
+def _selected(file: FiredFile, seen: Seen, here: World) -> FiredFile:
+    reading = read_role_file(file.file.path)
+    content = reading.text if isinstance(reading, Content) else b""
+    role = read_role(content, file.file.path, without_secrets(here.environ))
+    named: dict[str, list[RoleHook]] = defaultdict(list)
+    for hook in role.hooks:
+        if seen.happening.event in hook.events:
+            named[hook.name].append(hook)
+    fired = []
+    for each in file.fired:
+        hooks = named[each.handler.name] if each.matched and each.handler.status != "refused" else []
+        reason = _kept_out(hooks.pop(0), seen) if hooks else None
+        fired.append(each if reason is None else replace(each, matched=False, reason=reason))
+    return replace(file, fired=tuple(fired))
+
+
+def _kept_out(hook: RoleHook, seen: Seen) -> str | None:
+    if not link_of(hook, "", "", 0).is_for(seen.happening):
+        return FILTERED
+    return OTHER_PHASE if seen.phase not in (None, hook.phase) else None
+
+
 def call(files: Sequence[FiredFile], event: Event, here: World) -> list[FiredFile]:
-    """Call every hook of the files that the event is for; other files are as they were."""
+    """Call every hook of the files that the event is for; other files are as they were.
+
+    Whom a filter or the phase keeps out has been taken out before, by :func:`select`.
+    """
     wanted = [file for file in files if file.file.dialect == DIALECT and any(map(_is_due, file.fired))]
     name = lifecycle_event(event.topic)
     if not wanted or name is None:
@@ -113,8 +151,10 @@ class _Trial:
                 links[hook.link.name].append(hook.link)
         fired = []
         for each in file.fired:
-            named = links[each.handler.name] if each.handler.event == event else []
-            fired.append(self._fired(each, named.pop(0)) if _is_due(each) and named else each)
+            is_of_event = each.handler.event == event and each.handler.status == "ok"
+            named = links[each.handler.name] if is_of_event else []
+            link = named.pop(0) if named else None
+            fired.append(self._fired(each, link) if link is not None and _is_due(each) else each)
         printed = [line for hook_id in roles.hooks for line in self._printed[hook_id]]
         return replace(file, fired=tuple(fired), printed="".join(f"{line}\n" for line in printed))
 
@@ -123,9 +163,7 @@ class _Trial:
         if state is not None and state.name != "loaded":
             return replace(fired, outcome=Outcome.not_started(state.reason or f"its module is {state.name}"))
         if said is None:
-            if not link.is_for(self._seen.happening):
-                return replace(fired, matched=False, reason=FILTERED)
-            return replace(fired, matched=False, reason=OTHER_PHASE)
+            return replace(fired, outcome=Outcome.not_started(NO_ANSWER))
         if said.status == "absent":
             return replace(fired, reason=said.error)
         injected = "\n".join((*said.injected, *self._injected[link.id])).encode("utf-8", "backslashreplace")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from ..dialects.rolebox_spec import RoleHook
 from ..hooks.module_hook import ModuleHook
 from ..hooks.role_chain import Link, ordered
 from ..hooks.role_functions import Function, RoleFunctions
@@ -94,17 +95,7 @@ def role_set(roles: Sequence[LoadedRole], timeout_s: float) -> RoleSet:
                 reason = "; ".join(said.message for said in loaded.diagnostics)
                 missing.append(Missing(role.name, spec.name, f"{role.directory}/{spec.module}", reason))
                 continue
-            link = Link(
-                module.id,
-                spec.name,
-                role.name,
-                frozenset(spec.events),
-                spec.phase,
-                spec.priority,
-                None if spec.tools is None else frozenset(spec.tools),
-                None if spec.event_types is None else frozenset(spec.event_types),
-                timeout_s,
-            )
+            link = link_of(spec, module.id, role.name, timeout_s)
             links.append(link)
             hooks[module.id] = InForce(link, module, spec.line)
         chains.append(ordered(links))
@@ -115,6 +106,21 @@ def role_set(roles: Sequence[LoadedRole], timeout_s: float) -> RoleSet:
         hooks,
         tuple(missing),
         len(roles) - len(usable),
+    )
+
+
+def link_of(hook: RoleHook, module_id: str, role: str, timeout_s: float) -> Link:
+    """A hook that was read as a link of the chain."""
+    return Link(
+        module_id,
+        hook.name,
+        role,
+        frozenset(hook.events),
+        hook.phase,
+        hook.priority,
+        None if hook.tools is None else frozenset(hook.tools),
+        None if hook.event_types is None else frozenset(hook.event_types),
+        timeout_s,
     )
 
 

@@ -40,17 +40,24 @@ def role(tmp_path_factory: pytest.TempPathFactory) -> Path:
         hook("throws", "h.py", before, config={"order": 3, "throws": True}, priority=60),
         hook("first", "h.py", before, config={"order": 1}, phase="before"),
         hook("other", "h.py", before, config={"order": 0}, filter={"tools": ["edit"]}),
+        hook("gone", "gone.py", before, filter={"tools": ["edit"]}),
+        hook("twice", "h.py", before, config={"order": 4}, filter={"tools": ["read"]}),
+        hook("twice", "h.py", before, config={"order": 5}, filter={"tools": ["edit"]}, priority=70),
         hook("without", "h.py", "event", config={"order": 0}),
     )
     return made.directory
 
 
-def fired(role: Path, event: str, **payload: Any) -> tuple[Firing, dict[str, tuple[str | None, str | None]]]:
+def fired(
+    role: Path, event: str, *, is_dry: bool = False, **payload: Any
+) -> tuple[Firing, dict[str, tuple[str | None, str | None]]]:
     """The firing; of each hook the status of its run, and why there is none."""
     here = replace(world(os.environ), is_trial=True)
     files = explained([str(role)], None, here)
     content = orjson.dumps({"tool": "write", "args": {}, **payload})
-    firing = fire(event_of(f"prx.lifecycle.{event}", content, "s"), files, here, str(role / "none"))
+    firing = fire(
+        event_of(f"prx.lifecycle.{event}", content, "s"), files, here, str(role / "none"), is_dry=is_dry
+    )
     (file,) = firing.files
     return firing, {
         each.handler.name: (None if each.outcome is None else each.outcome.status, each.reason)
@@ -88,3 +95,18 @@ def test_one_phase_and_what_is_injected(role: Path) -> None:
     assert firing.decision.verdict == "none"
     _, runs = fired(role, "error", message="x")
     assert runs["without"] == (None, "its module has no onEvent")
+
+
+def test_a_dry_run_says_whom_a_filter_or_the_phase_keeps_out(role: Path) -> None:
+    """What would not run is not said to run, and a broken hook that is not concerned fails nothing."""
+    firing, runs = fired(role, "tool_call_start", is_dry=True, tool="edit", phase="before")
+    assert {name for name, (_, reason) in runs.items() if reason is None} == {"first"}
+    firing, runs = fired(role, "tool_call_start", is_dry=True)
+    assert runs["first"] == runs["second"] == (None, None)
+    assert runs["other"] == runs["gone"] == (None, "its filter does not let this payload through")
+    assert [each.handler.name for each in firing.files[0].fired if each.is_broken] == []
+    firing, runs = fired(role, "tool_call_start", tool="edit")
+    assert runs["twice"] == ("ok", None)
+    (gone,) = [each for each in firing.files[0].fired if each.handler.name == "gone"]
+    assert gone.is_broken
+    assert firing.decision.updated_input == {"trace": ["first", "second", "other", "twice"]}
