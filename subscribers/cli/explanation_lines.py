@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 from broker.cli.terminal import paint, printable, width
 from broker.protocol.topics import LIFECYCLE
 
+from ..dialects.rolebox_explanation import OTHER_TOPICS
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import ExplainedFile, Handler, Status, counts, position
 
@@ -195,6 +196,8 @@ def title(handler: Handler) -> str:
 
 def when(topics: Sequence[str]) -> str:
     """Which events start a handler, by their bare names where they are lifecycle events."""
+    if tuple(topics) == OTHER_TOPICS:
+        return "every lifecycle event without a handler of its own"
     every = f"{LIFECYCLE}*"
     return ", ".join("every lifecycle event" if t == every else t.removeprefix(LIFECYCLE) for t in topics)
 

@@ -14,6 +14,7 @@ from broker.cli.quantities import milliseconds
 from broker.cli.terminal import printable
 from broker.protocol.decisions import NOTHING, Answer
 
+from ..dialects.rolebox_rules import NAME as ROLEBOX
 from ..hooks.firing import Fired, FiredFile, Firing
 from ..hooks.outcome import Outcome
 from .explanation_lines import LABEL, MARGIN, ExplanationLines, Part, title
@@ -56,7 +57,7 @@ class FiringLines:
         yield from lines.heading(file.file)
         yield ""
         for fired in file.fired:
-            yield from self.handler(fired, is_dry=firing.is_dry)
+            yield from self.handler(fired, is_dry=firing.is_dry, is_role=file.file.dialect == ROLEBOX)
         for line in tail(file.printed):
             yield from lines.paragraph(f"log| {printable(line)}", len(MARGIN), *DIM, hanging=5)
         yield from lines.of_file(file.file)
@@ -64,8 +65,8 @@ class FiringLines:
             yield f"{MARGIN}no handlers"
         yield ""
 
-    def handler(self, fired: Fired, *, is_dry: bool) -> Iterator[str]:
-        """One handler: its label, and what came of it or why nothing did."""
+    def handler(self, fired: Fired, *, is_dry: bool, is_role: bool = False) -> Iterator[str]:
+        """One handler: its label, and what came of it or why nothing did. ``is_role``: of a role."""
         lines, indent = self._lines, self._indent
         label, styles = _label(fired, is_dry=is_dry)
         yield from lines.title(label, styles, title(fired.handler))
@@ -76,22 +77,22 @@ class FiringLines:
             program = lines.shown_path(fired.handler.executable)
             yield from lines.paragraph(printable(f"would run {program}"), indent)
         if fired.outcome is not None and fired.reason is None:
-            yield from self._outcome(fired.outcome)
+            yield from self._outcome(fired.outcome, "injects" if is_role else "out")
         if fired.answer is not None:
             yield from self._answer(fired.answer)
         for published in fired.published:
             told = f"published {published.topic} {_shown(published.payload)}"
             yield from lines.paragraph(printable(told), indent, hanging=2)
 
-    def _outcome(self, outcome: Outcome) -> Iterator[str]:
+    def _outcome(self, outcome: Outcome, of_output: str) -> Iterator[str]:
         lines, indent = self._lines, self._indent
         style = () if outcome.status == "ok" else BAD[:1]
         yield from lines.paragraph(ending(outcome), indent, *style)
         if outcome.reason is not None:
             yield from lines.paragraph(printable(outcome.reason), indent, *style)
-        for name, stream in (("out", outcome.stdout), ("err", outcome.stderr)):
+        for name, stream in ((of_output, outcome.stdout), ("err", outcome.stderr)):
             for line in tail(stream.text()):
-                yield from lines.paragraph(f"{name}| {printable(line)}", indent, *DIM, hanging=5)
+                yield from lines.paragraph(f"{name}| {printable(line)}", indent, *DIM, hanging=len(name) + 2)
 
     def _answer(self, answer: Answer) -> Iterator[str]:
         verdict = answer.verdict if answer.reason is None else f"{answer.verdict}: {answer.reason}"

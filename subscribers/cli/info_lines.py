@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from broker.cli.terminal import printable
 
+from ..dialects.rolebox_rules import FUNCTIONS_FOLDER, OWN_FUNCTIONS
 from ..dialects.rolebox_spec import RoleFunction
+from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import diagnostic_document, text
 from ..hooks.module_hook import SUFFIXES
 
@@ -112,10 +114,16 @@ def lines(info: RoleInfo, before: IntegrityInfo | None = None) -> Iterator[str]:
     for hook in info.hooks:
         yield from map(printable, _hook_lines(hook))
     yield from map(printable, _function_lines(info))
+    of_hooks = {said for hook in info.hooks for said in _reasons(hook)}
     shown = [said for said in info.diagnostics if said.severity != "info" or role.role.refused]
+    shown = [said for said in shown if said not in of_hooks]
     if shown:
         yield "Remarks"
         yield from (f"{MARGIN}{said.render()}" for said in shown)
+    if role.role.foreign:
+        yield ""
+        yield "Not a role, and left alone: NOT in order"
+        return
     yield "Integrity"
     yield from map(printable, _integrity_lines(info.integrity, before))
     yield from map(printable, _lock_lines(info))
@@ -129,24 +137,34 @@ def _hook_lines(hook: HookInfo) -> Iterator[str]:
     label = "FAILED" if hook.problem is not None else "ok" if state is not None else "found"
     yield f"{MARGIN}{label:<8}{spec.name}  {', '.join(spec.events)}  {spec.module}"
     indent = f"{MARGIN}{' ' * 8}"
-    if hook.problem is not None:
+    if hook.loaded.module is None:
+        yield from (f"{indent}{said.render()}" for said in _reasons(hook))
+    if hook.problem is not None and not _reasons(hook):
         yield f"{indent}{hook.problem}"
     if state is not None and state.name == "loaded":
         yield f"{indent}exports {', '.join(state.handlers) or 'nothing that is known'}"
         if state.reason is not None:
             yield f"{indent}{state.reason}"
-    if hook.without_handler:
+    if hook.without_handler and hook.problem is None:
         yield f"{indent}no handler for {', '.join(hook.without_handler)}: nothing happens then"
 
 
+def _reasons(hook: HookInfo) -> tuple[Diagnostic, ...]:
+    """What was said of a hook whose module cannot be had. It stands with the hook, not among the remarks."""
+    return hook.loaded.diagnostics if hook.loaded.module is None else ()
+
+
 def _function_lines(info: RoleInfo) -> Iterator[str]:
-    if not info.role.functions:
-        return
-    yield "Functions"
-    for function in info.role.functions:
+    functions = info.role.functions
+    unknown = [each.name for each in functions if each.path is None and each.name in OWN_FUNCTIONS]
+    if len(unknown) < len(functions):
+        yield "Functions"
+    for function in functions:
+        if function.name in unknown:
+            continue
         marks = ["with the first message"] if function.name in info.role.automatic else []
         marks += ["locked"] if function.name in info.role.locked else []
-        marks += [] if function.path is not None else ["no file"]
+        marks += [] if function.path is not None else [f"no {FUNCTIONS_FOLDER}/{function.name}.md"]
         yield f"{MARGIN}{function.name}" + (f"  ({', '.join(marks)})" if marks else "")
 
 

@@ -28,7 +28,7 @@ RUNTIME_OF: Final[dict[Language, Runtime]] = {"javascript": "node", "python": "p
 
 _NATIVE: Final = DIALECT_EVENTS[rules.NAME]
 _OF_HANDLER: Final = {native: event for event, native in _NATIVE.items() if native in rules.EVENTS}
-_OTHERS: Final = tuple(LIFECYCLE + event for event in EVENTS if event not in _OF_HANDLER.values())
+OTHER_TOPICS: Final = tuple(LIFECYCLE + event for event in EVENTS if event not in _OF_HANDLER.values())
 """Topics of the catalogue that reach ``onEvent``; an agent's own events reach it too."""
 
 
@@ -74,7 +74,7 @@ def topics_of(event: str, event_types: Sequence[str] | None = None) -> tuple[str
     if event != "event":
         return ()
     if event_types is None:
-        return _OTHERS
+        return OTHER_TOPICS
     kinds = [kind for kind in event_types if kind not in _NATIVE and kind not in rules.EVENTS]
     return tuple(dict.fromkeys(LIFECYCLE + (canonical_event(rules.NAME, kind) or kind) for kind in kinds))
 

@@ -22,11 +22,11 @@ from broker.protocol.events import Event
 from ..dialects.rolebox_file import read_role
 from ..dialects.rolebox_rules import NAME as DIALECT
 from ..dialects.rolebox_spec import RoleHook
-from ..hooks.firing import Fired, FiredFile
+from ..hooks.firing import Fired, FiredFile, match
 from ..hooks.module_hook import ModuleCall, ModuleReturn
 from ..hooks.module_plan import State
 from ..hooks.outcome import Captured, Outcome
-from ..hooks.role_chain import Core, Link, Walk
+from ..hooks.role_chain import OTHER_EVENT, Core, Link, Walk
 from ..hooks.withheld import without_secrets
 from ..runtimes.node_program import find_node
 from ..sources.hook_source import Content
@@ -46,32 +46,50 @@ ANSWER_SECONDS: Final = 3.0
 
 FILTERED: Final = "its filter does not let this payload through"
 OTHER_PHASE: Final = "it is of the other phase than the one that is asked for"
+OTHERS: Final = "it is for the events without a handler of their own"
 NO_ANSWER: Final = "nothing was heard of it"
 
 
 def select(files: Sequence[FiredFile], event: Event, here: World) -> list[FiredFile]:
-    """The files, without those hooks of roles that a filter or the phase keeps out; nothing is started."""
+    """The files, with those hooks of roles matched that would be called; nothing is started.
+
+    Filters, the phase and an agent's own events count, of which the topics of a handler know nothing.
+    """
     name = lifecycle_event(event.topic)
     return [
-        file if name is None or file.file.dialect != DIALECT else _selected(file, see(name, event), here)
+        _selected(file, see(name, event), event.topic, here)
+        if name is not None and file.file.dialect == DIALECT
+        else file
         for file in files
     ]
 
 
-def _selected(file: FiredFile, seen: Seen, here: World) -> FiredFile:
+def _selected(file: FiredFile, seen: Seen, topic: str, here: World) -> FiredFile:
     reading = read_role_file(file.file.path)
     content = reading.text if isinstance(reading, Content) else b""
     role = read_role(content, file.file.path, without_secrets(here.environ))
-    named: dict[str, list[RoleHook]] = defaultdict(list)
+    named: dict[tuple[str, str], list[RoleHook]] = defaultdict(list)
     for hook in role.hooks:
-        if seen.happening.event in hook.events:
-            named[hook.name].append(hook)
+        for listens in hook.events:
+            named[hook.name, listens].append(hook)
     fired = []
     for each in file.fired:
-        hooks = named[each.handler.name] if each.matched and each.handler.status != "refused" else []
-        reason = _kept_out(hooks.pop(0), seen) if hooks else None
-        fired.append(each if reason is None else replace(each, matched=False, reason=reason))
+        hooks = [] if each.handler.status == "refused" else named[each.handler.name, each.handler.event]
+        fired.append(_considered(each, hooks.pop(0), seen, topic) if hooks else each)
     return replace(file, fired=tuple(fired))
+
+
+def _considered(fired: Fired, hook: RoleHook, seen: Seen, topic: str) -> Fired:
+    """What the event means to the hook, of which ``fired`` is one of the events that it listens to."""
+    handler = fired.handler
+    if seen.happening.event != handler.event:
+        is_wide = handler.event == OTHER_EVENT and hook.event_types is None
+        return replace(fired, reason=OTHERS) if is_wide and handler.status == "ok" else fired
+    kept_out = _kept_out(hook, seen)
+    if kept_out is not None:
+        return replace(fired, matched=False, reason=kept_out)
+    (matched,) = match([replace(handler, topics=(topic,))], topic)
+    return replace(matched, handler=handler)
 
 
 def _kept_out(hook: RoleHook, seen: Seen) -> str | None:

@@ -34,7 +34,7 @@ def read_role_file(path: str) -> Reading:
 
 def configured_directories(settings: Roles) -> tuple[str, ...]:
     """The directories of the roles that the settings name."""
-    return directories_of(path for path in (settings.dirs or "").split(os.pathsep) if path)
+    return directories_of(settings.directories)
 
 
 def explain_role(text: bytes, path: str, directory: str, world: World) -> Explained:
@@ -77,7 +77,7 @@ def _with_sessions(file: ExplainedFile, settings: Roles, configured: set[str], n
     remarks = []
     directory = file.workspace
     if os.path.realpath(directory) not in configured:
-        message = "nobody has named it: no workspace brings its roles along"
+        message = "a role runs only where it is named; no workspace brings one along"
         hint = f"prxbus up --role {shlex.quote(directory)}, or the setting roles.dirs"
         remarks.append(_remark(file.path, "named_only", message, hint))
     if settings.scope == "all":

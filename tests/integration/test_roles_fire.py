@@ -97,6 +97,15 @@ def test_one_phase_and_what_is_injected(role: Path) -> None:
     assert runs["without"] == (None, "its module has no onEvent")
 
 
+def test_an_event_of_the_agents_own_reaches_those_that_listen_to_all_the_others(role: Path) -> None:
+    """Whether the catalogue has it or not; of an event with a handler of its own they are told why not."""
+    _, runs = fired(role, "deploy_done", is_dry=True)
+    assert runs == {"without": (None, None)}
+    firing, _ = fired(role, "tool_call", is_dry=True)
+    (without,) = [each for each in firing.files[0].fired if each.handler.name == "without"]
+    assert (without.matched, without.reason) == (False, "it is for the events without a handler of their own")
+
+
 def test_a_dry_run_says_whom_a_filter_or_the_phase_keeps_out(role: Path) -> None:
     """What would not run is not said to run, and a broken hook that is not concerned fails nothing."""
     firing, runs = fired(role, "tool_call_start", is_dry=True, tool="edit", phase="before")

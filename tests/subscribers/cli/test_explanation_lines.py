@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from broker.cli.terminal import width
 from subscribers.cli.explanation_lines import NARROWEST, ExplanationLines, wrap
+from subscribers.dialects.rolebox_explanation import topics_of
 from subscribers.hooks.diagnostics import Diagnostic
 from subscribers.hooks.explanation import Explained, ExplainedFile, Handler
 
@@ -100,6 +101,14 @@ def test_a_plugin_names_its_event() -> None:
     tools = replace(plugin, name="guards.py:guard", command=None, matcher="tools: Bash")
     assert "ok       guards.py:guard  error  tools: Bash\n" in report(file(tools))
     assert "ok       plugin:x  (no event)  x.wasm" in report(file(replace(plugin, event="")))
+
+
+def test_a_hook_for_all_other_events_says_so_in_a_few_words() -> None:
+    """It listens to so many that a list of them would hide it."""
+    told = report(file(replace(GOOD, event="event", topics=topics_of("event"))))
+    assert "line 4; on every lifecycle event without a handler of its own; timeout" in told
+    told = report(file(replace(GOOD, event="event", topics=topics_of("event", ["session.idle"]))))
+    assert "on turn_complete; timeout" in told
 
 
 def test_colours_mark_and_change_nothing_else() -> None:

@@ -45,11 +45,12 @@ def report(
     columns: int | None = None,
     colour: bool = False,
     decides: bool = True,
+    dialect: str = "prx",
 ) -> str:
     """What a person gets to see."""
     explained = Explained(tuple(each.handler for each in fired), (), False)
     file = ExplainedFile(
-        "/srv/shop/hooks.json", "prx", "its name is hooks.json", "/srv/shop", True, explained
+        "/srv/shop/hooks.json", dialect, "its name is hooks.json", "/srv/shop", True, explained
     )
     answers = tuple(each.answer for each in fired if each.answer is not None)
     heard = [Heard("python:guards.py", "open", None, 0.0042, answers)] if answers and decides else []
@@ -177,3 +178,10 @@ def test_an_answer_without_an_output_says_none() -> None:
     """Nothing is told of an output that nobody replaced."""
     assert Answer("x").output is NOTHING
     assert "output becomes" not in report(Fired(GUARD, True, None, ran(), Answer("x")))
+
+
+def test_what_a_hook_of_a_role_injects_is_called_so() -> None:
+    """It is no output of a program: it stands in the session's next system prompt."""
+    fired = Fired(replace(GOOD, event="tool.execute.after"), True, None, ran(out=b"left a mess\n"))
+    assert "           injects| left a mess\n" in report(fired, dialect="rolebox")
+    assert "           out| left a mess\n" in report(fired)

@@ -85,7 +85,7 @@ def test_a_role_is_shown_without_being_loaded(role: Path, typed: Type) -> None:
     assert "writes code" in text
     assert "found   guard  tool.execute.before, event  hooks/guard.py" in text
     assert "review  (with the first message, locked)" in text
-    assert "plan  (no file)" in text
+    assert "plan" not in text  # rolebox's own, which nobody has written here
     assert "nothing was accepted yet" in text
     assert text.endswith("modules not loaded (--check loads them): in order\n")
 
@@ -143,6 +143,19 @@ def test_what_was_accepted_is_compared_with(role: Path, typed: Type) -> None:
     assert "and 5 more" in typed(str(role), status=1)
 
 
+def test_what_keeps_a_hook_from_running_is_said_once(role: Path, typed: Type) -> None:
+    """Beside the hook, with its place and what to do; remarks are what belongs to no hook that is shown."""
+    (role / "hooks" / "guard.py").unlink()
+    text = typed(str(role), status=1)
+    assert text.count("there is no file") == 1
+    assert f"{role}/role.yaml:8:" in text
+    assert "Remarks" not in text
+    (role / "role.yaml").write_text(
+        f"{ROLE}    - {{name: typo, events: [chat.massage], module: hooks/x.py}}\n"
+    )
+    assert "Remarks" in typed(str(role), status=1)
+
+
 def test_a_record_that_cannot_be_used_is_told(role: Path, tmp_path: Path, typed: Type) -> None:
     """It fails nothing; one that cannot be written fails the command."""
     typed(str(role), "--accept")
@@ -172,6 +185,15 @@ def test_a_configured_role_is_found_by_its_id_or_name(
     assert find_role("coder", settings) == str(role)
     assert find_role("Coder", settings) == str(role)
     assert find_role("..", settings) == str(role)
+    (Path("coder")).mkdir()
+    assert find_role("coder", settings) == str(role)
+    (Path("other")).mkdir()
+    with pytest.raises(UnknownRole, match=r"'other' is a directory without a role, and no configured role"):
+        find_role("other", settings)
+    second = tmp_path / "second" / "coder"
+    second.mkdir(parents=True)
+    with pytest.raises(UnknownRole, match=rf"'coder' names 2 configured roles: write one of {role}, {second}"):
+        find_role("coder", Roles(dirs=f"{role}:{second}"))
     with pytest.raises(UnknownRole, match=r"roles\.dirs names: none, coder"):
         find_role("Codr", settings)
     with pytest.raises(UnknownRole, match=r"there is no /nothing/here/role\.yaml"):
@@ -223,7 +245,10 @@ def test_a_check_finds_what_does_not_load(role: Path, typed: Type, node: NodePro
 def test_a_file_of_something_else_is_said_to_be_that(role: Path, typed: Type) -> None:
     """It is no role, so that nothing is in order."""
     (role / "role.yaml").write_text("apiVersion: v1\nkind: Role\n")
-    assert "this is a Role of Kubernetes" in typed(str(role), status=1)
+    text = typed(str(role), status=1)
+    assert "this is a Role of Kubernetes" in text
+    assert "Integrity" not in text
+    assert text.endswith("Not a role, and left alone: NOT in order\n")
     assert as_json(typed(str(role), "--json", status=1))["status"] == "foreign"
     (role / "role.yaml").write_text("hooks: [")
     assert as_json(typed(str(role), "--json", status=1))["status"] == "refused"
