@@ -44,10 +44,7 @@ def named_roles(directories: Sequence[str] | None) -> str | None:
 
 def role_directories(settings: Settings) -> tuple[str, ...]:
     """The directories that the configuration or the command line names."""
-    section = settings.roles
-    if not section.enabled or section.dirs is None:
-        return ()
-    return tuple(os.path.expanduser(part) for part in section.dirs.split(os.pathsep) if part)
+    return settings.roles.directories if settings.roles.enabled else ()
 
 
 def roles_program(settings: Settings, directory: str) -> Program | None:

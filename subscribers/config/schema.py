@@ -7,6 +7,7 @@ choices), or ``never`` touch it.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -196,6 +197,11 @@ class Roles(_Section):
     node: str | None = _setting(
         None, "never", "path of the `node` that runs them; default the one on the PATH", min_length=1
     )
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The directories that ``dirs`` names, as written but for a ``~``."""
+        return tuple(os.path.expanduser(part) for part in (self.dirs or "").split(os.pathsep) if part)
 
 
 class Log(_Section):

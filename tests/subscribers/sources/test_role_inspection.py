@@ -119,6 +119,7 @@ def test_a_role_that_nobody_has_named_does_not_run(role: Path, tmp_path: Path) -
     assert said([file], Roles(dirs=str(tmp_path / "link"))) == [file]
     assert configured_directories(Roles(dirs=f"{role}::{role}:{tmp_path}/x")) == (str(role), f"{tmp_path}/x")
     assert configured_directories(Roles()) == ()
+    assert configured_directories(Roles(dirs="~/coder")) == (str(Path.home() / "coder"),)
 
 
 def test_with_several_roles_a_session_has_to_name_its_own(role: Path, tmp_path: Path) -> None:
