@@ -43,7 +43,7 @@ _SORT: Final = (
 
 
 class UnknownRole(Exception):
-    """No directory, and no configured role, has that name; the text says which there are."""
+    """No role is called so, or several are; the text says which there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +124,25 @@ class RoleInfo:
 
 
 def find_role(named: str, settings: Roles) -> str:
-    """The directory that somebody means: one that is there, or a configured role by its id or name.
+    """The directory that somebody means: that of a role, or a configured role by its id or name.
 
     Raises :class:`UnknownRole`.
     """
-    if os.path.exists(named) or os.sep in named:
-        directory = directory_of(named)
-        if not os.path.lexists(os.path.join(directory, rolebox_rules.FILE_NAME)):
-            raise UnknownRole(f"{named!r} is no role: there is no {directory}/{rolebox_rules.FILE_NAME}")
+    directory = directory_of(named)
+    if os.path.lexists(os.path.join(directory, rolebox_rules.FILE_NAME)):
         return directory
+    if os.sep in named:
+        raise UnknownRole(f"{named!r} is no role: there is no {directory}/{rolebox_rules.FILE_NAME}")
     configured = configured_directories(settings)
-    found = [directory for directory in configured if os.path.basename(directory) == named]
-    found = found or [directory for directory in configured if load_role(directory).role.name == named]
-    if found:
+    found = [path for path in configured if os.path.basename(path) == named]
+    found = found or [path for path in configured if load_role(path).role.name == named]
+    if len(found) == 1:
         return found[0]
-    known = ", ".join(os.path.basename(directory) for directory in configured) or "none"
-    raise UnknownRole(f"{named!r} is no directory, and no configured role (roles.dirs names: {known})")
+    if found:
+        raise UnknownRole(f"{named!r} names {len(found)} configured roles: write one of {', '.join(found)}")
+    known = ", ".join(map(os.path.basename, configured)) or "none"
+    what = "a directory without a role" if os.path.isdir(directory) else "no directory"
+    raise UnknownRole(f"{named!r} is {what}, and no configured role (roles.dirs names: {known})")
 
 
 def look(directory: str, settings: Roles, environ: Mapping[str, str], *, loads: bool) -> RoleInfo:

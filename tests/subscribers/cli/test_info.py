@@ -192,7 +192,7 @@ def test_a_configured_role_is_found_by_its_id_or_name(
         find_role("other", settings)
     second = tmp_path / "second" / "coder"
     second.mkdir(parents=True)
-    with pytest.raises(UnknownRole, match=rf"'coder' names 2 configured roles: write one of {role}, {second}"):
+    with pytest.raises(UnknownRole, match=rf"names 2 configured roles: write one of {role}, {second}"):
         find_role("coder", Roles(dirs=f"{role}:{second}"))
     with pytest.raises(UnknownRole, match=r"roles\.dirs names: none, coder"):
         find_role("Codr", settings)
