@@ -2,8 +2,9 @@
 
 The form ``prxbus1-`` is SHA-256 over every entry in the order of the paths' bytes: a letter for what it is,
 the length of its path in eight bytes, the path, and the SHA-256 of its bytes. Everything below the directory
-counts, hidden files too, but what lies in a folder ``.git``; of a link its target counts, not what lies
-there. Modules that lie elsewhere count by their absolute paths. Refuses to know what the files mean.
+counts, hidden files too, but what lies in its folder ``.git``, which git changes by itself; of a link its
+target counts, not what lies there. Modules that lie elsewhere count by their absolute paths. Refuses to know
+what the files mean.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 1_073_741_824
 """Bytes of all files together."""
 LEFT_OUT: Final = ".git"
+"""A folder of the directory itself; one further down may hold anything."""
 
 _CHUNK: Final = 1_048_576
-_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
+_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class NoIntegrity(Exception):
@@ -38,16 +40,16 @@ class Integrity:
 
 
 def integrity_of(directory: str, modules: Iterable[str] = ()) -> Integrity:
-    """Of everything in a directory, and of ``modules``, absolute paths of which those outside count too.
+    """Of everything in a directory, and of ``modules``, absolute paths of which those elsewhere count too.
 
     Raises :class:`NoIntegrity`.
     """
     root = os.path.realpath(directory)
-    room = _Room()
+    room = Room()
     try:
         entries = dict(_entries(root, room))
-        outside = {path for path in modules if not path.startswith(root.rstrip(os.sep) + os.sep)}
-        entries |= {os.fsencode(path): (b"m", _digest(path, room)) for path in outside}
+        elsewhere = {path for path in modules if os.fsencode(os.path.relpath(path, root)) not in entries}
+        entries |= {os.fsencode(path): (b"m", _digest(path, room)) for path in elsewhere}
     except OSError as error:
         raise NoIntegrity(f"{error.filename}: {error.strerror}") from None
     found = hashlib.sha256()
@@ -58,15 +60,15 @@ def integrity_of(directory: str, modules: Iterable[str] = ()) -> Integrity:
     return Integrity(FORM + found.hexdigest(), files)
 
 
-class _Room:
-    """What may still be read."""
+class Room:
+    """What may still be read of a role's files."""
 
     def __init__(self) -> None:
         self.files = MAX_FILES
         self.bytes = MAX_BYTES
 
     def take_file(self) -> None:
-        """One more. Raises :class:`NoIntegrity` when there are too many."""
+        """One more entry. Raises :class:`NoIntegrity` when there are too many."""
         self.files -= 1
         if self.files < 0:
             raise NoIntegrity(f"there are more than {MAX_FILES:,} files")
@@ -78,7 +80,19 @@ class _Room:
             raise NoIntegrity(f"with {path} there are more than {MAX_BYTES:,} bytes")
 
 
-def _entries(root: str, room: _Room) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
+def chunks_of(path: str, room: Room, *, follows: bool = False) -> Iterator[bytes]:
+    """The bytes of a file; ``follows`` a link. What has become a pipe meanwhile does not hold anybody up.
+
+    Raises :class:`NoIntegrity` and OSError.
+    """
+    flags = _FLAGS if follows else _FLAGS | os.O_NOFOLLOW
+    with open(os.open(path, flags), "rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            room.take_bytes(path, len(chunk))
+            yield chunk
+
+
+def _entries(root: str, room: Room) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -86,12 +100,12 @@ def _entries(root: str, room: _Room) -> Iterator[tuple[bytes, tuple[bytes, bytes
             for entry in listed:
                 path = os.path.join(folder, entry.name)
                 if entry.is_dir(follow_symlinks=False):
-                    waiting += [path] if entry.name != LEFT_OUT else []
+                    waiting += [path] if path != LEFT_OUT else []
                 else:
                     yield os.fsencode(path), _entry(os.path.join(root, path), room)
 
 
-def _entry(path: str, room: _Room) -> tuple[bytes, bytes]:
+def _entry(path: str, room: Room) -> tuple[bytes, bytes]:
     """What an entry that is no folder is."""
     mode = os.lstat(path).st_mode
     if stat.S_ISREG(mode):
@@ -102,14 +116,11 @@ def _entry(path: str, room: _Room) -> tuple[bytes, bytes]:
     return b"o", bytes(32)
 
 
-def _digest(path: str, room: _Room) -> bytes:
-    """Of a file's bytes; what has become a pipe meanwhile does not hold anybody up."""
+def _digest(path: str, room: Room) -> bytes:
     room.take_file()
     found = hashlib.sha256()
-    with open(os.open(path, _FLAGS), "rb", buffering=0) as file:
-        while chunk := file.read(_CHUNK):
-            room.take_bytes(path, len(chunk))
-            found.update(chunk)
+    for chunk in chunks_of(path, room):
+        found.update(chunk)
     return found.digest()
 
 

@@ -67,6 +67,9 @@ def test_every_change_is_another_hash(role: Path, tmp_path: Path) -> None:
     (role / ".git" / "index").write_text("x")
     (tmp_path / "alias").symlink_to(role)
     assert integrity_of(str(tmp_path / "alias")).hash == before
+    (role / "hooks" / ".git").mkdir()
+    (role / "hooks" / ".git" / "b.js").write_text("x")
+    assert changed()
 
 
 def test_bytes_cannot_move_from_one_file_to_the_next(tmp_path: Path) -> None:
@@ -92,6 +95,10 @@ def test_modules_elsewhere_count(role: Path, tmp_path: Path) -> None:
     assert len(first.files) == 5
     outside.write_text("y")
     assert integrity_of(str(role), modules).hash != first.hash
+    (role / ".git").mkdir()
+    hidden = role / ".git" / "b.js"
+    hidden.write_text("x")
+    assert str(hidden) in integrity_of(str(role), [*modules, os.path.realpath(hidden)]).files
 
 
 def test_names_that_are_no_text_count(role: Path) -> None:
