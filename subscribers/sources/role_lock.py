@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from ..dialects import rolebox_lock
@@ -16,11 +17,8 @@ from ..dialects.rolebox_lock import Locked, NotALock
 from ..hooks.diagnostics import printable
 from . import discover
 from .hook_source import Absent, Content
+from .role_integrity import NoIntegrity, Room, chunks_of
 
-MAX_FILES: Final = 10_000
-MAX_BYTES: Final = 1_073_741_824
-
-_CHUNK: Final = 1_048_576
 _DEPTH: Final = 40
 """Folders within each other; a link may lead back."""
 
@@ -65,21 +63,18 @@ def _compared(path: str, root: str, locked: Locked, sort: Sort) -> LockCheck:
     reason = rolebox_lock.why_not_comparable(locked.integrity)
     if reason is not None:
         return LockCheck(path, locked, None, reason=reason)
-    files: list[str] = []
     try:
-        for file in _files(root, "", 0):
-            files.append(file.encode().decode())  # JavaScript has no name for any other
-            if len(files) > MAX_FILES:
-                return LockCheck(path, locked, None, reason=f"there are more than {MAX_FILES:,} files")
-    except UnicodeError:
-        return LockCheck(path, locked, None, reason="a file's name is not UTF-8")
-    by_script = sort(files)
-    candidates = [*([] if by_script is None else [list(by_script)]), *rolebox_lock.orders(files)]
-    try:
+        files = [file.encode().decode() for file in _files(root, "", 0, Room())]
+        by_script = sort(files)
+        candidates = [*([] if by_script is None else [list(by_script)]), *rolebox_lock.orders(files)]
         return _tried(path, root, locked, candidates, is_sure=by_script is not None)
+    except UnicodeError:  # JavaScript has no name for such a file
+        reason = "a file's name is not UTF-8"
+    except NoIntegrity as error:
+        reason = printable(str(error))
     except OSError as error:
         reason = f"{printable(str(error.filename))}: {error.strerror}"
-        return LockCheck(path, locked, None, reason=reason)
+    return LockCheck(path, locked, None, reason=reason)
 
 
 def _tried(path: str, root: str, locked: Locked, candidates: list[list[str]], *, is_sure: bool) -> LockCheck:
@@ -89,7 +84,7 @@ def _tried(path: str, root: str, locked: Locked, candidates: list[list[str]], *,
         if order in tried:
             continue
         tried.append(order)
-        actual = rolebox_lock.digest(order, lambda file: _chunks(os.path.join(root, file)))
+        actual = rolebox_lock.digest(order, partial(_chunks, root, Room()))
         if actual == locked.integrity:
             return LockCheck(path, locked, passed=True, actual=actual)
         first = actual if first is None else first
@@ -99,8 +94,11 @@ def _tried(path: str, root: str, locked: Locked, candidates: list[list[str]], *,
     return LockCheck(path, locked, None, first, reason)
 
 
-def _files(root: str, folder: str, depth: int) -> Iterator[str]:
-    """Every file below, links followed; what cannot be looked at is passed over, as rolebox does."""
+def _files(root: str, folder: str, depth: int, room: Room) -> Iterator[str]:
+    """Every file below, links followed; what cannot be looked at is passed over, as rolebox does.
+
+    Folders take room too: links among empty ones lead back without an end. Raises :class:`NoIntegrity`.
+    """
     try:
         names = os.listdir(os.path.join(root, folder))
     except OSError:
@@ -108,17 +106,16 @@ def _files(root: str, folder: str, depth: int) -> Iterator[str]:
     for name in names:
         path = os.path.join(folder, name)
         full = os.path.join(root, path)
+        room.take_file()
         if os.path.isdir(full):
             if depth < _DEPTH:
-                yield from _files(root, path, depth + 1)
+                yield from _files(root, path, depth + 1, room)
         elif os.path.isfile(full) and os.access(full, os.R_OK):
             yield path
 
 
-def _chunks(path: str) -> Iterator[bytes]:
-    with open(path, "rb", buffering=0) as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
+def _chunks(root: str, room: Room, file: str) -> Iterator[bytes]:
+    return chunks_of(os.path.join(root, file), room, follows=True)
 
 
 def _installed(role: Locked, environ: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from subscribers.dialects.rolebox_lock import digest
-from subscribers.sources import role_lock
+from subscribers.sources import role_integrity
 from subscribers.sources.role_lock import LockCheck, check_lock, lock_path
 
 UNVERIFIED = "the order of the files is JavaScript's, which only Node 20 or newer can tell"
@@ -127,17 +127,25 @@ def test_a_lock_file_that_cannot_be_read_verifies_nothing(role: Installed) -> No
 
 
 def test_files_without_end_are_not_gone_through(role: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link that leads back ends somewhere, and so does a number of files."""
+    """A link that leads back ends somewhere, and so does a number of files, of empty folders, or of bytes."""
     role.write("role.yaml")
     (role.directory / "loop").symlink_to(".")
     role.locked("role.yaml")
     found = role.check()
     assert found is not None
     assert found.passed is False
-    monkeypatch.setattr(role_lock, "MAX_FILES", 3)
+    (role.directory / "loop").unlink()
+    monkeypatch.setattr(role_integrity, "MAX_BYTES", 8)
     found = role.check()
     assert found is not None
-    assert (found.passed, found.reason) == (None, "there are more than 3 files")
+    assert found.passed is None
+    assert (found.reason or "").endswith("role.yaml there are more than 8 bytes")
+    (role.directory / "empty").mkdir()
+    for name in ("a", "b"):
+        (role.directory / "empty" / name).symlink_to(".")
+    found = role.check()
+    assert found is not None
+    assert (found.passed, found.reason) == (None, "there are more than 10,000 files")
 
 
 def test_a_file_that_goes_meanwhile_verifies_nothing(role: Installed) -> None:
