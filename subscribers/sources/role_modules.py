@@ -138,11 +138,21 @@ def _missing(place: str, written: str) -> NoModule:
         names = sorted(os.listdir(folder))[:_NEIGHBOURS]
     except OSError:
         return NoModule("missing_module", message, "create the file, or correct the path")
-    near = nearest(name, [other for other in names if os.path.splitext(other)[1] in SUFFIXES])
+    near = _nearest(name, names)
     if near is None:
         return NoModule("missing_module", message, "create the file, or correct the path")
     meant = os.path.join(os.path.dirname(written), near)
     return NoModule("missing_module", message, f"did you mean {quote(meant)}?")
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    """The module that was probably meant, by its name without the ending, which many have in common."""
+    stem, ending = os.path.splitext(name)
+    modules = [other for other in names if os.path.splitext(other)[1] in SUFFIXES]
+    modules.sort(key=lambda other: other.endswith(ending))  # of equal names the last one counts
+    by_stem = {os.path.splitext(other)[0]: other for other in modules}
+    near = nearest(stem, by_stem)
+    return None if near is None else by_stem[near]
 
 
 def _unread(reading: Reading) -> NoModule:

@@ -89,6 +89,8 @@ def test_a_file_that_is_not_there_is_told_with_the_one_that_was_meant(role: Path
     assert reason.code == "missing_module"
     assert str(role / "hooks" / "chek.js") in reason.message
     assert reason.hint == 'did you mean "hooks/check.js"?'
+    assert refused(role, "hooks/chek.ts").hint == 'did you mean "hooks/check.ts"?'
+    assert "correct the path" in (refused(role, "hooks/k.js").hint or "")
     assert "correct the path" in (refused(role, "hooks/zzzz").hint or "")
     assert "correct the path" in (refused(role, "none/check.js").hint or "")
     assert "absolute path" in (refused(role, "~/check.js").hint or "")
