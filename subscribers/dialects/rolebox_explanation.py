@@ -20,7 +20,7 @@ from ..hooks.module_hook import Language
 from . import rolebox_rules as rules
 from .explaining import by_place
 from .python_explanation import matcher as tools_in_words
-from .rolebox_reading import is_merge
+from .rolebox_reading import Reading
 from .rolebox_spec import Role, RoleHook
 from .yaml_nodes import BYTE_ORDER_MARK, Node, YamlRefused, read_documents
 
@@ -92,16 +92,11 @@ def _entries(content: bytes) -> Iterator[Node]:
 
 
 def _value(node: Node | None, name: str) -> Node | None:
-    """The first value of a key."""
+    """The value of a key, as the reader takes it."""
     if node is None or node.kind != "mapping":
         return None
-    own = next((value for key, value in node.pairs() if key.text == name and not is_merge(key)), None)
-    if own is not None:
-        return own
-    merged = (value for key, value in node.pairs() if is_merge(key))
-    sources = [source for value in merged for source in (value.items() if value.kind == "list" else [value])]
-    pairs = (pair for source in sources if source.kind == "mapping" for pair in source.pairs())
-    return next((value for key, value in pairs if key.text == name), None)
+    entry = Reading("").entries(node, "").get(name)
+    return None if entry is None else entry.value
 
 
 class _Entry:
@@ -136,9 +131,13 @@ class _Entry:
         written = [(item.text, item.line) for item in self.events()] or [("", self.node.line)]
         for number, (event, line) in enumerate(written):
             own = self.said[number] if number < len(self.said) else ()
-            shared = self.of_hook if number == 0 else tuple(d for d in self.of_hook if d.severity == "error")
+            shared = self.of_hook if number == 0 else tuple(filter(self.keeps, self.of_hook))
             index = counts[event] = counts.get(event, -1) + 1
             yield self.handler(event, index, line, own, shared)
+
+    def keeps(self, said: Diagnostic) -> bool:
+        """Whether it keeps the hook from running, so that each of its events has to say it."""
+        return said.severity == "error" or (self.located.path is None and said in self.located.diagnostics)
 
     def handler(
         self, event: str, index: int, line: int, own: tuple[Diagnostic, ...], shared: tuple[Diagnostic, ...]

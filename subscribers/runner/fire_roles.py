@@ -84,7 +84,7 @@ def _considered(fired: Fired, hook: RoleHook, seen: Seen, topic: str) -> Fired:
     handler = fired.handler
     if seen.happening.event != handler.event:
         is_wide = handler.event == OTHER_EVENT and hook.event_types is None
-        return replace(fired, reason=OTHERS) if is_wide and handler.status == "ok" else fired
+        return replace(fired, reason=OTHERS) if is_wide else fired
     kept_out = _kept_out(hook, seen)
     if kept_out is not None:
         return replace(fired, matched=False, reason=kept_out)

@@ -23,6 +23,9 @@ MAX_MODULE_BYTES: Final = 4_194_304
 
 TYPESCRIPT: Final = frozenset({".ts", ".mts", ".cts"})
 
+NO_RUNTIME_HINT: Final = (
+    "install one, or name it with the setting roles.node; the role's other hooks run without it"
+)
 _NEIGHBOURS: Final = 1_000
 """Files of a folder among which the one is sought that was meant."""
 
@@ -87,7 +90,7 @@ def resolve_module(role_dir: str, written: str, languages: Languages = EVERYTHIN
         return _unread(reading)
     reason = languages.against(found)
     if reason is not None:
-        return NoModule("no_runtime", reason, "the role's other hooks run without it")
+        return NoModule("no_runtime", reason, NO_RUNTIME_HINT)
     return Module(found, reading.digest, language)
 
 

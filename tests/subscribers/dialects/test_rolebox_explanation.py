@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -64,6 +65,16 @@ def test_handlers_of_one_event_are_numbered_and_python_is_told() -> None:
     ).handlers
     assert [(h.index, h.runtime) for h in (first, second)] == [(0, "node"), (1, "python")]
     assert first.topics == topics_of("event")
+
+
+def test_what_keeps_a_hook_from_running_stands_with_each_of_its_events() -> None:
+    """Also where it is a warning only, because it is this machine's fault and not the file's."""
+    warned = replace(MISSING, severity="warning", code="no_runtime")
+    text = hooks("name: a, events: [chat.message, event], module: a.js, prioriti: 3")
+    first, second = explained(text, {0: Located(None, (warned,))}).handlers
+    assert (first.status, second.status) == ("dead", "dead")
+    assert [said.code for said in first.diagnostics] == ["unknown_key", "no_runtime"]
+    assert [said.code for said in second.diagnostics] == ["no_runtime"]
 
 
 def test_topics_are_those_that_reach_the_handler() -> None:

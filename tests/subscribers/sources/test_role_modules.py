@@ -124,9 +124,9 @@ def test_a_language_that_cannot_be_run_here_is_the_reason(role: Path) -> None:
     """Without Node no JavaScript, with an old one no TypeScript; Python always."""
     without = Languages(javascript="needs Node 20 or newer", typescript="unused")
     for name in ("check.js", "check.mjs", "check.ts"):
-        assert refused(role, f"hooks/{name}", without) == NoModule(
-            "no_runtime", "needs Node 20 or newer", "the role's other hooks run without it"
-        )
+        hint = "install one, or name it with the setting roles.node; the role's other hooks run without it"
+        told = NoModule("no_runtime", "needs Node 20 or newer", hint)
+        assert refused(role, f"hooks/{name}", without) == told
     assert found(role, "hooks/check.py", without).language == "python"
     old = Languages(typescript="this Node cannot run TypeScript")
     assert refused(role, "hooks/check.cts", old).message == "this Node cannot run TypeScript"
