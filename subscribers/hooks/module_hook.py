@@ -62,13 +62,18 @@ class ModuleHook:
 
 
 class ModuleCall(NamedTuple):
-    """One call. ``input`` is the JSON of the handler's second argument, ``timeout_s`` what it may take."""
+    """One call. ``input`` is the JSON of the handler's second argument, ``timeout_s`` what it may take.
+
+    ``depth`` is that of what the handler publishes, one more than its event's; ``cause`` the event's id.
+    """
 
     handler: Handler
     input: bytes
     session_id: str | None
     agent: str | None
     timeout_s: float
+    depth: int = 0
+    cause: str | None = None
 
 
 CallStatus: TypeAlias = Literal["ok", "failed", "timeout", "lost", "absent"]

@@ -290,8 +290,15 @@ class RolesDispatcher:
     def _ask(self, found: Round, turn: Turn, seen: Seen) -> ModuleReturn | None:
         began = time.monotonic()
         found.waited_s = began - found.arrived
+        event = found.event
         call = ModuleCall(
-            seen.handler, seen.input(turn.value), seen.session, self._core.agent_of(seen), turn.allowance_s
+            seen.handler,
+            seen.input(turn.value),
+            seen.session,
+            self._core.agent_of(seen),
+            turn.allowance_s,
+            event.depth + 1,
+            event.id,
         )
 
         def resume(said: ModuleReturn) -> None:

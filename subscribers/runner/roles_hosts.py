@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
+from broker.places import ENVIRONMENT_VARIABLE
 
 from ..hooks.module_hook import SUFFIXES, Language, ModuleCall, ModuleHook, ModuleReturn
 from ..hooks.module_plan import State
@@ -25,6 +26,7 @@ from ..sources.role_modules import Languages
 WITHHELD: Final = frozenset({DEPTH_VARIABLE, CAUSE_VARIABLE})
 """What modules do not find in their environment, besides our secrets: they outlive every event."""
 
+PYTHON_PROGRAM: Final = "subscribers.runner.roles_python"
 
 PYTHON_SHARE: Final = 4
 """How many times a JavaScript thread's memory all hooks in Python may use together."""
@@ -45,7 +47,10 @@ def languages(node: NodeProgram | NodeMissing) -> Languages:
 
 
 class RolesHosts:
-    """The hosts. Thread-safe. ``workers`` threads of ``memory_mb`` run JavaScript; callbacks as of a host."""
+    """The hosts. Thread-safe. ``workers`` threads of ``memory_mb`` run JavaScript; callbacks as of a host.
+
+    ``runtime_dir``: the bus's directory, for the environment of hooks; None: there is no bus.
+    """
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class RolesHosts:
         *,
         workers: int,
         memory_mb: int,
+        runtime_dir: str | None = None,
         log_level: str = "info",
         on_log: OnLog | None = None,
         on_inject: OnInject | None = None,
@@ -61,6 +67,7 @@ class RolesHosts:
         self._node = node
         self._workers = workers
         self._memory_mb = memory_mb
+        self._runtime_dir = runtime_dir
         self._log_level = _LEVELS.get(log_level, "info")
         self._on_log, self._on_inject, self._on_state = on_log, on_inject, on_state
         self._hosts: dict[Language, ModuleHost] = {}
@@ -113,9 +120,12 @@ class RolesHosts:
 
     def _open(self, language: Language) -> ModuleHost:
         env = {name: value for name, value in without_secrets(os.environ).items() if name not in WITHHELD}
+        if self._runtime_dir is not None:
+            env[ENVIRONMENT_VARIABLE] = self._runtime_dir
         is_python = language == "python"
         if is_python:
-            argv = python_host_argv(memory_mb=PYTHON_SHARE * self._memory_mb, log_level=self._log_level)
+            memory_mb = PYTHON_SHARE * self._memory_mb
+            argv = python_host_argv(memory_mb=memory_mb, log_level=self._log_level, program=PYTHON_PROGRAM)
         else:
             assert isinstance(self._node, NodeProgram)  # else no hook would have a module
             argv = self._node.argv(workers=self._workers, memory_mb=self._memory_mb)

@@ -75,6 +75,7 @@ class RolesProcess:
             self._node,
             workers=options.workers,
             memory_mb=options.memory_mb,
+            runtime_dir=self._publisher.runtime_dir,
             log_level=options.log_level,
             on_log=self._on_log,
             on_inject=self._on_inject,

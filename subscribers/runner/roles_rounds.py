@@ -66,6 +66,8 @@ class Result(NamedTuple):
 class Round:
     """One event on its way. ``claimed``: somebody has asked. ``walk`` and ``seen`` are there once it begins.
 
+    ``within``: a hook of an event that is under way has caused it, and may wait for it: so it waits for none.
+
     ``deadline``: when nobody waits any more; None while nobody has asked. ``roles`` were in force when it
     began, ``places`` are those that it is for, ``ran`` the calls that are over. ``flushed`` is the text that
     the system prompt was given of what waited.
@@ -76,10 +78,10 @@ class Round:
         *("roles", "seen", "waited_s", "waiting", "walk"),
     )
 
-    def __init__(self, event: Event, arrived: float) -> None:
+    def __init__(self, event: Event, arrived: float, *, within: bool = False) -> None:
         self.event = event
         self.arrived = arrived
-        self.key = event.session_id or f"\0{event.publisher}"
+        self.key = f"\0{event.id}" if within else event.session_id or f"\0{event.publisher}"
         self.claimed = False
         self.deadline: float | None = None
         self.flushed: str | None = None
@@ -138,7 +140,8 @@ class Rounds:
         with self._lock:
             found = self._rounds.get(event_id)
             if found is None:
-                begun = self._rounds[event_id] = Round(event, now)
+                cause = None if event.caused_by is None else self._rounds.get(event.caused_by)
+                begun = self._rounds[event_id] = Round(event, now, within=isinstance(cause, Round))
                 if ask is not None:
                     begun.claim(ask)
                 if len(self._rounds) > self._remembered:

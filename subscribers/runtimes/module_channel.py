@@ -24,9 +24,12 @@ To the host, ``do``:
                 No further calls; ``onDispose`` once each, when its calls under way are over; then
                 ``unloaded``. An id that is not loaded is ``unloaded``, too.
 ``call``        ``{"do":"call","n":7,"hook":id,"handler":"onToolBefore","session":text|null,
-                "agent":text|null,"timeout_ms":5000,"input":{...}}``
+                "agent":text|null,"timeout_ms":5000,"depth":1,"cause":text|null,"input":{...}}``
                 Call one handler, and say ``done`` or ``lost`` with this ``n``, once. ``n`` is never used
                 twice for one host. ``timeout_ms`` (a number above 0) counts from when the frame was read.
+                What the handler publishes, itself or by a program that it starts, has this ``depth`` at
+                least, and ``cause`` is the id of the event that has led to it: programs find both as
+                ``PRXBUS_DEPTH`` and ``PRXBUS_CAUSE``.
 ``ping``        ``{"do":"ping"}``
                 Say ``pong`` at once, whatever handlers do.
 ``end``         ``{"do":"end","ms":2000}``
@@ -164,6 +167,8 @@ def call_frame(number: int, hook_id: str, call: ModuleCall) -> bytes:
             "session": call.session_id,
             "agent": call.agent,
             "timeout_ms": call.timeout_s * 1_000,
+            "depth": call.depth,
+            "cause": call.cause,
         }
     )
     return framed(b'%b,"input":%b}' % (head[:-1], call.input))

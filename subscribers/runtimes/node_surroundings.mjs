@@ -7,6 +7,7 @@
 
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { Console } from 'node:console';
+import { syncBuiltinESMExports } from 'node:module';
 import { Writable } from 'node:stream';
 import v8 from 'node:v8';
 
@@ -41,21 +42,28 @@ export function surround(shared, mostBytes, send, tooMuch) {
   limit = mostBytes;
   tell = send;
   overLimit = tooMuch;
-  createHook({ before: () => mark(running.getStore()), after: nobodyRuns }).enable();
+  createHook({ before: () => mark(hookNow()), after: nobodyRuns }).enable();
   keepTimers();
+  tellCause();
   guardProcess();
   printForHooks();
+  syncBuiltinESMExports(); // also for who imports a name of node:process
 }
 
-/** Run `work` as `hook`: what it starts is the hook's as well. */
-export function enter(hook, work) {
+/** Run `work` as `hook`: what it starts is the hook's as well. `call` has the `depth` and `cause` of what is
+ *  published meanwhile; null outside of a call. */
+export function enter(hook, work, call = null) {
   mark(hook);
   try {
-    return running.run(hook, work);
+    return running.run({ hook, told: call === null ? null : environmentOf(call) }, work);
   } finally {
     cells[CELL.RUNNING] = 0;
     note(hook);
   }
+}
+
+function hookNow() {
+  return running.getStore()?.hook;
 }
 
 /** Stop the timers of a hook that is gone. */
@@ -160,7 +168,7 @@ function keepTimers() {
 
 function kept(start, once) {
   const starting = (callback, ...rest) => {
-    const hook = running.getStore();
+    const hook = hookNow();
     if (hook === undefined || typeof callback !== 'function') return start(callback, ...rest);
     const timer = start(function (...given) {
       if (once) hook.timers.delete(timer);
@@ -176,6 +184,38 @@ function kept(start, once) {
   return Object.assign(starting, start); // with what util.promisify looks for
 }
 
+// ---- what is published while an event is handled is caused by it, and one level deeper
+
+const DEPTH = 'PRXBUS_DEPTH';
+const CAUSE = 'PRXBUS_CAUSE';
+
+function environmentOf({ depth, cause }) {
+  return { [DEPTH]: String(depth ?? 0), ...(cause ? { [CAUSE]: cause } : {}) };
+}
+
+/** Have `process.env`, and so programs that are started, say what the call that looks has been told. */
+function tellCause() {
+  const told = (name) => {
+    const names = typeof name === 'string' ? running.getStore()?.told : null;
+    return names && Object.hasOwn(names, name) ? names[name] : undefined;
+  };
+  const value = new Proxy(process.env, {
+    get: (env, name) => told(name) ?? env[name],
+    set: (env, name, value) => {
+      env[name] = value;
+      return true;
+    },
+    has: (env, name) => told(name) !== undefined || name in env,
+    ownKeys: (env) => [...new Set([...Reflect.ownKeys(env), ...Object.keys(running.getStore()?.told ?? {})])],
+    getOwnPropertyDescriptor: (env, name) => {
+      const value = told(name);
+      if (value === undefined) return Reflect.getOwnPropertyDescriptor(env, name);
+      return { value, writable: true, enumerable: true, configurable: true };
+    },
+  });
+  Object.defineProperty(process, 'env', { value, writable: true, enumerable: true, configurable: true });
+}
+
 // ---- the process is everybody's
 
 class Ended extends Error {}
@@ -184,7 +224,7 @@ function guardProcess() {
   const kill = process.kill.bind(process);
   const exit = process.exit.bind(process);
   process.exit = (code) => {
-    const hook = running.getStore();
+    const hook = hookNow();
     if (!hook) exit(code); // Node itself, when all is lost here
     tell({ guilty: hook.index, reason: `it called process.exit(${code ?? ''})` });
     throw new Ended(`process.exit(${code ?? ''}) ends this hook, not the process`);
@@ -192,7 +232,7 @@ function guardProcess() {
   process.reallyExit = process.exit;
   process.kill = (pid, signal) => {
     if (Math.abs(pid) === process.pid || pid === 0) {
-      const hook = running.getStore();
+      const hook = hookNow();
       if (signal === 0) return true; // it is there
       const reason = `it sent ${signal ?? 'SIGTERM'} to the process that runs it`;
       if (hook) tell({ guilty: hook.index, reason });
@@ -209,7 +249,7 @@ function guardProcess() {
 
 function astray(thrown, what) {
   if (thrown instanceof Ended) return;
-  const hook = running.getStore();
+  const hook = hookNow();
   const fields = { detail: traceOf(thrown) ?? undefined };
   if (hook) hook.log.error(`${what}: ${inWords(thrown)}`, fields);
   else print(`${what}: ${inWords(thrown)}\n${fields.detail ?? ''}`);
@@ -221,7 +261,7 @@ function printForHooks() {
   const rates = new WeakMap();
   const nobody = { name: '-' };
   const allowed = () => {
-    const hook = running.getStore() ?? nobody;
+    const hook = hookNow() ?? nobody;
     const report = (left) => printed(hook, `${left} more lines of this hook were left out`);
     if (!rates.has(hook)) rates.set(hook, new Rate(report));
     return rates.get(hook).allows();
@@ -250,11 +290,11 @@ function printForHooks() {
 }
 
 function print(text) {
-  printed(running.getStore(), text);
+  printed(hookNow(), text);
 }
 
 function printed(hook, text) {
-  tell({ print: text.slice(0, MESSAGE_CHARACTERS), name: hook?.name ?? '-' });
+  if (text) tell({ print: text.slice(0, MESSAGE_CHARACTERS), name: hook?.name ?? '-' });
 }
 
 function inText(value) {

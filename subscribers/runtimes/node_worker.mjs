@@ -46,7 +46,7 @@ function call(text) {
     return;
   }
   const hook = current.get(message.hook);
-  if (hook) enter(hook, () => hook.call(message, text, done));
+  if (hook) enter(hook, () => hook.call(message, text, done), message);
   else send({ skipped: message.n });
 }
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
@@ -64,13 +64,18 @@ class World(Protocol):
     def is_crowded(self) -> bool:
         """Whether the memory of this process is used up by what is not under way."""
 
+    def handling(self, depth: int, cause: str | None, /) -> AbstractContextManager[None]:
+        """Within the block, what is published has this depth and cause."""
+
 
 class PythonCall:
     """One call. Whoever takes ``open`` first tells of it; times are of ``time.monotonic()``."""
 
     __slots__ = (
+        "cause",
         "context",
         "deadline",
+        "depth",
         "ended",
         "found",
         "given",
@@ -96,6 +101,8 @@ class PythonCall:
         self.found = found
         self.given: dict[str, Any] = message["input"]
         self.was = before(self.handler, self.given)
+        self.depth: int = message.get("depth", 0)
+        self.cause: str | None = message.get("cause")
         self.injected = Injected(lambda text: hook.inject_later(session_id, text))
         self.context = Context(hook.name, hook.config, hook.log, self.injected, session_id, message["agent"])
         self.started = now
@@ -208,7 +215,8 @@ class LoadedHook:
         watched = Watched(time.monotonic(), left_s, call.is_due, on_long=on_long)
         self.world.watch.enter(watched)
         try:
-            returned = call.found.call(call.context, call.given)
+            with self.world.handling(call.depth, call.cause):
+                returned = call.found.call(call.context, call.given)
         except BaseException as error:  # SystemExit too: a handler ends nobody else's work
             self.world.watch.leave(watched)
             self._raised(call, error)
@@ -250,14 +258,16 @@ class LoadedHook:
             self._over(call)
             return
         try:
-            work = call.found.call(call.context, call.given)
+            with self.world.handling(call.depth, call.cause):
+                work = call.found.call(call.context, call.given)
         except BaseException as error:
             self._raised(call, error)
         else:
             self._go_on(call, work)
 
     def _go_on(self, call: PythonCall, work: Awaitable[Any]) -> None:
-        call.task = self._event_loop().task(self._await(call, work))
+        with self.world.handling(call.depth, call.cause):  # a task keeps what holds where it begins
+            call.task = self._event_loop().task(self._await(call, work))
 
     async def _await(self, call: PythonCall, work: Awaitable[Any]) -> None:
         try:

@@ -27,6 +27,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, NoReturn
@@ -63,11 +64,18 @@ CLOSED: Final = 71
 log = get_logger("subscribers.modules")
 
 
+Handling = Callable[[int, str | None], AbstractContextManager[None]]
+"""Makes the block in which what is published has this depth and cause."""
+
+
 class Host:
     """All hooks of this process; what a hook needs of it is its :class:`World`."""
 
-    def __init__(self, channel: ModuleChannel, board: int | None, level: str, memory: int | None) -> None:
+    def __init__(
+        self, channel: ModuleChannel, board: int | None, level: str, memory: int | None, handling: Handling
+    ) -> None:
         self.watch = Watch()
+        self.handling = handling
         self._channel = channel
         self._level = level
         self._memory = memory
@@ -124,7 +132,7 @@ class Host:
             self._end_ms = HANG_UP_S * 1_000
             self._ended.set()
         except MemoryError:
-            _exit(EXHAUSTED)  # nothing is certain now; what is under way stands on the board
+            exit_now(EXHAUSTED)  # nothing is certain now; what is under way stands on the board
 
     def _do(self, message: dict[str, Any], on_long: Callable[[], None]) -> None:
         order = message.get("do")
@@ -173,7 +181,7 @@ class Host:
             if not was_sent and not self._channel.is_open():
                 self.begin(number, hook_id, time.monotonic())  # so that it is known who
                 log.error("a hook has closed the channel of its host, which ends", hook=hook_id)
-                _exit(CLOSED)
+                exit_now(CLOSED)
         except FrameTooLong as error:
             told = {"is": "done", "n": number, "status": "failed", "error": f"what it leaves behind: {error}"}
             self.send(told)
@@ -338,8 +346,8 @@ def _limit_memory(megabytes: int) -> int:
     return most
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the process; returns its exit code."""
+def main(argv: list[str] | None = None, handling: Handling = lambda _depth, _cause: nullcontext()) -> int:
+    """Run the process; returns its exit code. ``handling``: how a publisher knows what it is caused by."""
     parser = argparse.ArgumentParser(prog="python -P -m subscribers.runtimes.python_module_host")
     parser.add_argument("--board", type=int)
     parser.add_argument("--memory-mb", type=int, help="memory that hooks may use beyond that of the process")
@@ -358,14 +366,14 @@ def main(argv: list[str] | None = None) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     memory = None if options.memory_mb is None else _limit_memory(options.memory_mb)
     channel = ModuleChannel(socket.socket(fileno=options.channel))
-    host = Host(channel, options.board, options.log_level, memory)
+    host = Host(channel, options.board, options.log_level, memory, handling)
     threading.excepthook = host.thread_failed
     os.register_at_fork(after_in_child=host.is_forked)
     host.run()
     return 0
 
 
-def _exit(code: int) -> NoReturn:
+def exit_now(code: int) -> NoReturn:
     """End the process here: a thread may be in a handler that does not end, and code of the user's refuse."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -373,4 +381,4 @@ def _exit(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _exit(main())
+    exit_now(main())

@@ -102,11 +102,12 @@ class ModuleScene:
         *,
         timeout_s: float = PATIENCE_S,
         session: str | None = "s1",
+        caused: tuple[int, str | None] = (0, None),
     ) -> Pending:
-        """Begin a call."""
+        """Begin a call. ``caused``: depth and cause of what it publishes."""
         pending = Pending()
         given = {"tool": "Bash", "args": {}} if given is None else given
-        call = ModuleCall(handler, orjson.dumps(given), session, "coder", timeout_s)
+        call = ModuleCall(handler, orjson.dumps(given), session, "coder", timeout_s, *caused)
         self.host.call(hook_id, call, pending.done)
         return pending
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -343,6 +344,35 @@ def test_the_context_is_real_in_every_handler(on: NodeScene) -> None:
         "CONTEXT,v,undefined,undefined", "CONTEXT,v,s1,coder", "session.idle1",
     )  # fmt: skip
     assert on.call("bare", "onEvent", given, session=None).injected[1] == "BARE,undefined,undefined,coder"
+
+
+def test_what_a_call_starts_is_told_its_depth_and_cause(on: NodeScene) -> None:
+    """In process.env, whatever it waits for, and in the environment of programs; outside of calls nothing."""
+    source = """
+    import { execFile, execFileSync } from 'node:child_process';
+    import { env } from 'node:process';
+    import { promisify } from 'node:util';
+    const mine = () => `${process.env.PRXBUS_DEPTH} ${env.PRXBUS_CAUSE}`;
+    const shell = ['-c', 'echo $PRXBUS_DEPTH $PRXBUS_CAUSE $MINE'];
+    export default {
+      onLoad(ctx) { process.env.MINE = 'm'; ctx.log.info(`at load ${mine()}`); },
+      async onEvent(ctx) {
+        ctx.inject(execFileSync('sh', shell, { encoding: 'utf8' }).trim());
+        await new Promise((over) => setTimeout(over, 10));
+        ctx.inject(mine());
+        const { stdout } = await promisify(execFile)('sh', shell, { env: { ...process.env, MINE: 'n' } });
+        ctx.inject(stdout.trim());
+        setTimeout(() => ctx.inject(`later ${mine()}`), 50);
+      },
+    };"""
+    on.javascript("caused", source)
+    assert on.settled()["caused"].name == "loaded"
+    on.said("caused", "at load undefined undefined")
+    calls = [on.begin("caused", "onEvent", {}, caused=each) for each in ((3, "a/1"), (5, "b/2"))]
+    for pending, mine in zip(calls, ("3 a/1", "5 b/2"), strict=True):
+        assert pending.result().injected == (f"{mine} m", mine, f"{mine} n")
+        late = ("caused", "s1", f"later {mine}")
+        until(partial(on.injected.__contains__, late), f"{mine} in a timer")
 
 
 def test_what_is_injected_late_goes_its_own_way(on: NodeScene) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from subscribers.runner.roles_hosts import PYTHON_PROGRAM
 from subscribers.runtimes.module_calls import CALLS_PER_HOOK
 from subscribers.runtimes.python_module_program import python_host_argv
 from tests.integration.module_scene import PATIENCE_S, ModuleScene
@@ -30,7 +31,8 @@ STEADY = "def on_tool_before(ctx, tool, args):\n    args['seen'] = True\n"
 @pytest.fixture(scope="module")
 def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleScene]:
     """A host with one hook that does nothing wrong."""
-    scene = ModuleScene(tmp_path_factory.mktemp("role"), python_host_argv(memory_mb=256, log_level="debug"))
+    argv = python_host_argv(memory_mb=256, log_level="debug", program=PYTHON_PROGRAM)
+    scene = ModuleScene(tmp_path_factory.mktemp("role"), argv)
     scene.host.start()
     assert scene.hook("steady", STEADY).name == "loaded"
     yield scene
@@ -96,6 +98,57 @@ def test_a_handler_is_given_what_is_documented(on: ModuleScene) -> None:
     returned = on.call("all", "onToolBefore")
     assert (returned.status, returned.error) == ("absent", "its module has no onToolBefore")
     assert on.call("nobody").status == "absent"
+
+
+def test_what_a_call_publishes_has_its_depth_and_cause(on: ModuleScene) -> None:
+    """In the handler, where it awaits, in its tasks and threads of asyncio, and in whatever it starts."""
+    source = """
+    import asyncio, os, subprocess
+    from broker.client.context import current
+
+    show = "echo $PRXBUS_DEPTH $PRXBUS_CAUSE"
+
+    def mine():
+        return None if current.get() is None else "{0.depth} {0.event}".format(current.get())
+
+    def forked():
+        reading, writing = os.pipe()
+        if not os.fork():
+            os.dup2(writing, 1)
+            os.execvp("sh", ["sh", "-c", show])
+        os.close(writing)
+        with open(reading) as stream:
+            return stream.read()
+
+    def on_load(ctx):
+        ctx.log.info(f"at load {mine()}")
+
+    def on_chat_message(ctx):
+        bare = {"PATH": os.environ["PATH"]}
+        for found in (
+            mine(),
+            subprocess.run(show, shell=True, capture_output=True, text=True).stdout,
+            subprocess.run(show, shell=True, capture_output=True, text=True, env=bare).stdout,
+            os.popen(show).read(),
+            forked(),
+        ):
+            ctx.inject(found.strip())
+        ctx.inject(str(os.system('exit "$PRXBUS_DEPTH"') >> 8))
+
+    async def on_event(ctx):
+        await asyncio.sleep(0.01)
+        ctx.inject(mine())
+        ctx.inject(await asyncio.create_task(asyncio.to_thread(mine)))
+        started = await asyncio.create_subprocess_shell(show, stdout=subprocess.PIPE)
+        ctx.inject((await started.communicate())[0].decode().strip())
+    """
+    hook(on, "caused", source)
+    on.said("caused", "at load None")
+    first, other = (on.begin("caused", "onEvent", {}, caused=each) for each in ((3, "a/1"), (5, "b/2")))
+    assert first.result().injected == ("3 a/1",) * 3
+    assert other.result().injected == ("5 b/2",) * 3
+    said = on.begin("caused", "onChatMessage", {}, caused=(2, "c/3")).result()
+    assert said.injected == (*("2 c/3",) * 5, "2")
 
 
 def test_an_asynchronous_handler_may_wait_and_leave_a_task_behind(on: ModuleScene) -> None:

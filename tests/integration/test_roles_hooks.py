@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from broker.client import Subscriber
+from broker.client import Event, Subscriber
 from broker.client.tool import Tool
 from broker.testing import running_broker
 from tests.integration.roles_scene import (
@@ -44,6 +44,19 @@ async def on_tool_after(ctx, tool, args, output):
 def on_dispose(ctx):
     ctx.log.info(f"disposed {ctx.hook_name}")
 """
+ECHO_PY = """
+from broker.client import Publisher
+
+publishers = []
+
+def on_event(ctx, type, properties):
+    publishers[:] = publishers or [Publisher("echo", on_absent="raise")]
+    publishers[0].publish("prx.lifecycle.echo", properties, session_id=ctx.session_id)
+
+def on_dispose(ctx):
+    for publisher in publishers:
+        publisher.close()
+"""
 
 
 class Scene(NamedTuple):
@@ -75,12 +88,14 @@ def quality(scene: Scene) -> Iterator[Roles]:
     role = scene.role("quality")
     role.write("trace.mjs", TRACE_JS)
     role.write("trace.py", TRACE_PY)
+    role.write("echo.py", ECHO_PY)
     role.hooks(
         hook("py-late", "trace.py", "tool.execute.before"),
         hook("js-late", "trace.mjs", "tool.execute.before", "tool.execute.after", priority=60),
         hook("js-early", "trace.mjs", "tool.execute.before", phase="before", priority=10),
         hook("py-early", "trace.py", "tool.execute.before", phase="before", priority=5),
         hook("py-after", "trace.py", "tool.execute.after", filter={"tools": ["write"]}, priority=70),
+        hook("echo", "echo.py", "event", filter={"eventTypes": ["echo"]}),
         auto_activate=["review"],
         functions=["review"],
     )
@@ -145,6 +160,19 @@ def test_an_event_that_is_published_and_asked_is_handled_once(scene: Scene, sess
     ignored = {run["reason"] for run in runs if run["event_id"] != copy.id}
     assert ignored == {"observed, decision ignored"}
     assert {run["dialect"] for run in runs} == {"rolebox"}
+    monitor.events.close()
+
+
+def test_a_hook_that_publishes_what_it_listens_to_comes_to_an_end(scene: Scene, session: Agent) -> None:
+    """Each event is one level deeper than the one that has led to it; the eighth reaches nobody."""
+    monitor = Monitor(scene.bus)
+    with Subscriber(["prx.lifecycle.echo"], name="echoes", runtime_dir=scene.bus) as echoes:
+        session.publisher.publish("prx.lifecycle.echo", {"n": 1}, session_id="s")
+        heard: list[Event] = []
+        until(lambda: len(heard.__iadd__(echoes.batch(timeout=0.1))) >= 8, "eight echoes")
+    assert [event.depth for event in heard] == [*range(8)]
+    assert [event.caused_by for event in heard] == [None, *(event.id for event in heard[:-1])]
+    assert len([run for run in monitor.runs(8) if run["event"] == "echo"]) == 8
     monitor.events.close()
 
 

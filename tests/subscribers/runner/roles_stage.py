@@ -148,18 +148,25 @@ class Stage:
             },
         )
 
-    def event(self, name: str, payload: Any, session: str | None = "s") -> Event:
-        """An event of an agent's."""
+    def event(self, name: str, payload: Any, session: str | None = "s", cause: Event | None = None) -> Event:
+        """An event of an agent's, or of a hook's that handles ``cause``."""
         self._events += 1
         body = payload if isinstance(payload, bytes) else orjson.dumps(payload)
         topic = name if "." in name else f"prx.lifecycle.{name}"
-        return Event(
-            topic, 0, b"p" * PUBLISHER_BYTES, self._events, time.time_ns(), session, "agent", None, body
-        )
+        depth, why = (0, None) if cause is None else (cause.depth + 1, cause.id)
+        publisher, now = b"p" * PUBLISHER_BYTES, time.time_ns()
+        return Event(topic, depth, publisher, self._events, now, session, "agent", why, body)
 
-    def ask(self, name: str, payload: Any, session: str | None = "s", seconds: float = SECONDS) -> FakeAsk:
+    def ask(
+        self,
+        name: str,
+        payload: Any,
+        session: str | None = "s",
+        seconds: float = SECONDS,
+        cause: Event | None = None,
+    ) -> FakeAsk:
         """Ask about an event."""
-        ask = FakeAsk(self.event(name, payload, session), seconds)
+        ask = FakeAsk(self.event(name, payload, session, cause), seconds)
         self.dispatcher.ask(ask)
         return ask
 

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from broker.protocol.events import Event
 from subscribers.hooks.module_hook import ModuleCall, ModuleReturn
 from subscribers.hooks.role_functions import Function, RoleFunctions
 from subscribers.runner.roles_dispatch import CLAIM_S, FUNCTIONS_TOPIC, LATE, NO_ROOM
@@ -200,6 +201,33 @@ def test_events_of_one_session_are_handled_in_their_order_and_others_meanwhile(t
     for key in ("a1", "a2", "b2"):
         waiting[key](ok())
     assert all(ask.answered.is_set() for ask in asks.values())
+    assert stage.dispatcher.lanes.running == 0
+    stage.close()
+
+
+def test_what_a_hook_asks_in_its_own_session_does_not_wait_for_itself(tmp_path: Path) -> None:
+    """Its event is under way, and so is what led to that; a hook is told depth and cause of what it asks."""
+    stage, answers = Stage(str(tmp_path / "roles.db")), list[tuple[str, int, str | None]]()
+    events = ["user_prompt", "tool_call_start", "tool_call"]
+    stage.hook("h", "chat.message tool.execute.before tool.execute.after", lambda _: ok())
+    asks: list[FakeAsk] = []
+
+    def begin(cause: Event | None) -> FakeAsk:
+        asks.append(FakeAsk(stage.event(events[len(asks)], BASH, cause=cause), SECONDS))
+        stage.dispatcher.ask(asks[-1])
+        return asks[-1] if cause is None else asks[cause.depth + 1]
+
+    def ask_within(hook_id: str, call: ModuleCall, done: Any) -> None:
+        answers.append((call.handler, call.depth, call.cause))
+        if len(asks) < len(events):
+            assert begin(asks[-1].event).answered.is_set()
+        done(ok())
+
+    stage.hosts.call = ask_within  # type: ignore[method-assign]
+    begin(None)
+    assert [ask.answered.is_set() for ask in asks] == [True] * 3
+    told = zip(("onChatMessage", "onToolBefore", "onToolAfter"), (1, 2, 3), asks, strict=True)
+    assert answers == [(handler, depth, ask.event.id) for handler, depth, ask in told]
     assert stage.dispatcher.lanes.running == 0
     stage.close()
 
