@@ -145,7 +145,7 @@ export class Rolebox {
 
   /**
    * The answer from where the API is served. Where it is served no more, or the token is no more the right one,
-   * both are looked up anew. What is known to be wrong is not sent again: wrong tokens close the API for all.
+   * both are looked up anew. What is known to be wrong is not sent again.
    */
   async #post(body) {
     if (this.#place !== null) {

@@ -11,7 +11,7 @@ import hmac
 from typing import Final
 
 ATTEMPTS: Final = 5
-"""Wrong tokens, with no right one between them, after which nobody is let in for a while."""
+"""Wrong tokens, with no right one between them, after which no other one is answered for a while."""
 
 PAUSE_SECONDS: Final = 10.0
 
@@ -21,7 +21,12 @@ _FOREIGN_SITES: Final = ("cross-site", "same-site")
 
 
 class Gate:
-    """Compares tokens in constant time, and closes after ``attempts`` wrong ones for ``pause_s`` seconds."""
+    """Compares tokens in constant time; pauses after ``attempts`` wrong ones for ``pause_s`` seconds.
+
+    The right token is let in all the same: every program of this machine can send wrong ones, and is not to
+    silence the guards of an agent by that. A token has 16 characters or more, and 256 random bits where it
+    was made here: what keeps others out is its length.
+    """
 
     def __init__(self, token: str, attempts: int = ATTEMPTS, pause_s: float = PAUSE_SECONDS) -> None:
         self._token = token.encode()
@@ -31,7 +36,7 @@ class Gate:
         self._closed_until = float("-inf")
 
     def closed_for(self, now: float) -> float:
-        """Seconds until tokens are looked at again; 0 when they are now."""
+        """Seconds for which the sender of a wrong token is to wait; 0 outside of a pause."""
         return max(0.0, self._closed_until - now)
 
     def admits(self, token: str, now: float) -> bool:

@@ -164,22 +164,23 @@ class Guard:
             raise Problem(403, "wrong_origin", "web pages are not let in", field="Sec-Fetch-Site")
 
     def _check_token(self, headers: Headers, entrance: Entrance) -> None:
-        gate = entrance.gate
-        seconds = gate.closed_for(self._now())
+        gate, now = entrance.gate, self._now()
+        seconds = gate.closed_for(now)
+        token = bearer(headers.get("authorization", ""))
+        if token is not None and gate.admits(token, now):
+            return
         if seconds:
             raise Problem(
                 429,
                 "too_many_wrong_tokens",
-                "after several wrong tokens nobody is let in for a while",
+                "several wrong tokens have come: for a while only the right one is answered",
                 field="Authorization",
                 headers={"retry-after": str(math.ceil(seconds))},
             )
-        token = bearer(headers.get("authorization", ""))
         if token is None:
             raise _unauthorized("no_token", "a token is needed", "Bearer", entrance)
-        if not gate.admits(token, self._now()):
-            log.warning("a wrong token was sent")
-            raise _unauthorized("wrong_token", "the token is wrong", 'Bearer error="invalid_token"', entrance)
+        log.warning("a wrong token was sent")
+        raise _unauthorized("wrong_token", "the token is wrong", 'Bearer error="invalid_token"', entrance)
 
 
 def _unauthorized(code: str, detail: str, challenge: str, entrance: Entrance) -> Problem:
