@@ -20,9 +20,10 @@ from ..hooks.module_hook import Language
 from . import rolebox_rules as rules
 from .explaining import by_place
 from .python_explanation import matcher as tools_in_words
+from .rolebox_foreign import root_of
 from .rolebox_reading import Reading
 from .rolebox_spec import Role, RoleHook
-from .yaml_nodes import BYTE_ORDER_MARK, Node, YamlRefused, read_documents
+from .yaml_nodes import Node
 
 RUNTIME_OF: Final[dict[Language, Runtime]] = {"javascript": "node", "python": "python"}
 
@@ -80,13 +81,9 @@ def topics_of(event: str, event_types: Sequence[str] | None = None) -> tuple[str
 
 
 def _entries(content: bytes) -> Iterator[Node]:
-    """The entries of ``hooks.custom``, as the reader takes them; it has read the same bytes before."""
-    try:
-        documents = read_documents(content.removeprefix(BYTE_ORDER_MARK), rules.MAX_DEPTH, 16)
-    except YamlRefused:  # cannot be: the role was not refused
-        return
-    root = next((document for document in documents if document.kind == "mapping"), None)
-    custom = _value(_value(root, "hooks"), "custom")
+    """The entries of ``hooks.custom``, as the reader takes them."""
+    root = root_of(content, "")
+    custom = None if isinstance(root, Role) else _value(_value(root, "hooks"), "custom")
     if custom is not None and custom.kind == "list":
         yield from custom.items()
 

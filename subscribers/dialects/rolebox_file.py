@@ -1,26 +1,20 @@
-"""A ``role.yaml`` as a whole: whether it is one, its hooks, its functions, and everything that is wrong.
+"""A ``role.yaml`` as a whole: its hooks, its functions, and everything that is wrong.
 
-Decides what belongs to rolebox and what to something else that has a file of this name. A bad entry is told
-and leaves its siblings. It refuses to know the folder around the file.
+Decides what of a file is in force: a bad entry is told and leaves its siblings. It refuses to know the folder
+around the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
-from ..hooks.diagnostics import Diagnostic, quote
+from ..hooks.diagnostics import quote
 from . import rolebox_rules as rules
-from .nearest import nearest
+from .rolebox_foreign import root_of
 from .rolebox_hook import read_hook
-from .rolebox_reading import ARTICLES, Entry, Reading, within
+from .rolebox_reading import Entry, Reading, within
 from .rolebox_spec import Role, RoleHook
-from .yaml_nodes import BYTE_ORDER_MARK, Node, YamlRefused, read_documents
-
-_DOCUMENTS: Final = 16
-"""Documents of one file that are looked at."""
-_LOOKED_AT: Final = 20
-"""Keys of a strange file that are compared with ours."""
+from .yaml_nodes import BYTE_ORDER_MARK, Node
 
 
 def read_role(content: bytes, path: str, environ: Mapping[str, str] | None = None) -> Role:
@@ -29,15 +23,7 @@ def read_role(content: bytes, path: str, environ: Mapping[str, str] | None = Non
     ``path`` is how diagnostics name the file. ``environ`` is where ``{env:NAME}`` is looked up, in every text
     that is read; None leaves placeholders as they are.
     """
-    if len(content) > rules.MAX_FILE_BYTES:
-        message = f"the file has {len(content):,} bytes, more than {rules.MAX_FILE_BYTES:,}"
-        return _refused(path, "file_too_large", None, message, "put what is long into files of its own")
-    try:
-        documents = read_documents(content.removeprefix(BYTE_ORDER_MARK), rules.MAX_DEPTH, _DOCUMENTS)
-    except YamlRefused as error:
-        at = Node("null", "", (), error.line, error.column)
-        return _refused(path, error.code, at, error.message, error.hint)
-    found = _root(documents, path)
+    found = root_of(content, path)
     if isinstance(found, Role):
         return found
     reading = Reading(path, environ)
@@ -45,64 +31,6 @@ def read_role(content: bytes, path: str, environ: Mapping[str, str] | None = Non
         hint = "save it as UTF-8 without a byte order mark"
         reading.say("byte_order_mark", None, None, "the byte order mark is ignored", hint)
     return _RoleReading(reading, found).read()
-
-
-def _refused(path: str, code: str, at: Node | None, message: str, hint: str | None) -> Role:
-    line, column = (None, None) if at is None else (at.line, at.column)
-    said = Diagnostic(rules.CODES[code], code, path, line, column, None, message, hint)
-    return Role(path, diagnostics=(said,), refused=True, foreign=code == "foreign_file")
-
-
-def _root(documents: list[Node], path: str) -> Node | Role:
-    """The mapping that is the role, or the role that says why there is none."""
-    filled = [document for document in documents if document.kind != "null"]
-    if not filled:
-        return _refused(path, "empty_file", None, "the file is empty", "write name: and hooks:")
-    owner = next((owner for document in filled if (owner := _owner(document)) is not None), None)
-    if owner is None and not any(_is_role(document) for document in filled):
-        owner = f"no role of rolebox: it holds {_shown(filled[0])}"
-    if owner is not None:
-        hint = "it is left alone; a role has name, prompt and hooks"
-        return _refused(path, "foreign_file", filled[0], f"this is {owner}", hint)
-    if len(filled) > 1:
-        second = filled[1]
-        message = "a second document begins here: a role.yaml describes one role"
-        return _refused(path, "several_documents", second, message, "put it into a folder of its own")
-    return filled[0]
-
-
-def _owner(document: Node) -> str | None:
-    """What else a document plainly is."""
-    if document.kind == "list":
-        names = {key.text for item in document.items() if item.kind == "mapping" for key, _ in item.pairs()}
-        return "a list of Ansible" if names & {"hosts", "roles", "tasks", "name"} else None
-    if document.kind != "mapping":
-        return None
-    texts = {key.text: value.text for key, value in document.pairs()}
-    if "apiVersion" in texts and "kind" in texts:
-        return f"a {quote(texts['kind'])[1:-1]} of Kubernetes"
-    if "galaxy_info" in texts or "argument_specs" in texts:
-        return "a file of an Ansible role"
-    return None
-
-
-def _is_role(document: Node) -> bool:
-    """Whether a document has what only roles have, or what was meant for that."""
-    if document.kind != "mapping":
-        return False
-    names = [key.text for key, _ in document.pairs()]
-    known = {*rules.OWN_KEYS, *rules.OTHER_KEYS}
-    if rules.SIGNS.intersection(names) or known.issuperset(names):
-        return True
-    signs = sorted(rules.SIGNS)
-    return any(nearest(name, signs) is not None for name in names[:_LOOKED_AT] if name not in known)
-
-
-def _shown(document: Node) -> str:
-    if document.kind != "mapping":
-        return ARTICLES[document.kind]
-    names = [key.text or ARTICLES[key.kind] for key, _ in document.pairs()]
-    return ", ".join(map(quote, names[:5])) or "no keys"
 
 
 class _RoleReading:

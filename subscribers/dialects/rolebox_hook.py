@@ -181,9 +181,9 @@ class _Hook:
             return (), None
         tools = self.names(entries, field, "tools")
         types = self.names(entries, field, "eventTypes")
-        if tools is not None and events and not set(events).intersection(rules.TOOL_EVENTS):
+        if tools and events and not set(events).intersection(rules.TOOL_EVENTS):
             self.unused(entries["tools"], within(field, "tools"), "none of its events is of a tool")
-        if types is not None and events and "event" not in events:
+        if types and events and "event" not in events:
             self.unused(entries["eventTypes"], within(field, "eventTypes"), "event is none of its events")
         for index, name in enumerate(types or ()):
             self.look_at_type(entries["eventTypes"].value, f"{within(field, 'eventTypes')}[{index}]", name)

@@ -94,7 +94,7 @@ class Reading:
         merged: list[Node] = []
         unknown = 0
         for key, value in node.pairs():
-            if is_merge(key):
+            if _is_merge(key):
                 merged.append(value)
                 continue
             name = key.text
@@ -214,7 +214,7 @@ def within(field: str, name: str) -> str:
     return f"{field}.{shown}" if field else shown
 
 
-def is_merge(key: Node) -> bool:
+def _is_merge(key: Node) -> bool:
     """Whether a key is YAML's ``<<``, by which a mapping takes over the keys of others."""
     return key.kind == "tagged" and key.text == "<<"
 

@@ -269,6 +269,14 @@ WRONG_HOOKS = [
         True,
     ),
     (
+        entry(events="[event]", filter="{tools: []}"),
+        "empty_filter",
+        "hooks.custom[0].filter.tools",
+        (4, 78),
+        "never fire",
+        False,
+    ),
+    (
         entry(events="[event]", filter="{eventTypes: [session.idel]}"),
         "unknown_type",
         "hooks.custom[0].filter.eventTypes[0]",
@@ -483,6 +491,10 @@ FOREIGN = [
     ("# rights\n---\n" + KUBERNETES.format(kind="ClusterRole"), "a ClusterRole of Kubernetes"),
     (KUBERNETES.format(kind="Role") + "---\n" + KUBERNETES.format(kind="RoleBinding"), "Role of Kubernetes"),
     ("---\n---\nkind: Role\napiVersion: v1\n", "a Role of Kubernetes"),
+    (
+        '{{- if .Values.rbac }}\napiVersion: v1\nkind: Role\nname: {{ include "x" . }}\n{{- end }}\n',
+        "a template",
+    ),
     ("- hosts: all\n  roles: [nginx]\n", "a list of Ansible"),
     ("galaxy_info: {author: me}\ndependencies: []\n", "a file of an Ansible role"),
     ("argument_specs: {main: {}}\n", "a file of an Ansible role"),
@@ -508,6 +520,7 @@ REFUSED = [
     ("", "empty_file", None, "is empty"),
     ("# nothing\n---\n---\n", "empty_file", None, "is empty"),
     ("name: a\nhooks: [", "not_yaml", 3, "not YAML"),
+    ("kind: Role\nname: {{ x }} y\n", "not_yaml", 2, "not YAML"),
     ("name: a\nprompt: *x", "not_yaml", 2, "no anchor &x"),
     ("name: a\nprompt: x\n---\nname: b\nprompt: y\n", "several_documents", 4, "describes one role"),
     ("name: a\nhooks: " + "[" * 40 + "]" * 40, "too_deep", 2, "more than 32 deep"),
