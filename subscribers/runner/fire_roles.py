@@ -31,8 +31,7 @@ from ..hooks.withheld import without_secrets
 from ..runtimes.node_program import find_node
 from ..sources.hook_source import Content
 from ..sources.inspect_world import World
-from ..sources.role_directories import load_role
-from ..sources.role_inspection import read_role_file
+from ..sources.role_directories import load_role, read_role_file
 from .roles_hosts import RolesHosts, languages
 from .roles_reports import outcome_of
 from .roles_set import RoleSet, link_of, role_set

@@ -27,7 +27,8 @@ from broker.protocol.topics import LIFECYCLE
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.module_plan import State
 from ..runtimes.node_program import NodeMissing, find_node
-from ..sources.role_directories import LoadedRole, RolesWatch
+from ..sources.role_directories import LoadedRole
+from ..sources.role_watch import RolesWatch
 from . import service
 from .report_queue import ReportQueue
 from .roles_dispatch import FUNCTIONS_TOPIC, RolesDispatcher

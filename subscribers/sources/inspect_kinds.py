@@ -41,7 +41,8 @@ from .inspect_files import (
 from .inspect_finding import PYTHON_IMPORT, Finding, existing, hooks_of_home, plugins_of, python_units_of
 from .inspect_plugins import explain_plugin, plugin_place, read_plugin
 from .inspect_world import World
-from .role_inspection import explain_role, read_role_file
+from .role_directories import read_role_file
+from .role_inspection import explain_role
 
 CONFIGURATION_FILE: Final = ".prxbus/config.toml"
 

@@ -1,16 +1,14 @@
-"""The roles that were named, each a directory: read, with its modules and functions, and followed.
+"""The roles that were named, each a directory: read, with its modules and functions.
 
-Decides what of a role is in force after a change. A directory whose role.yaml breaks keeps its last good set,
-and that is said; one whose file is gone has none; a hook without a module is said, and leaves the others. It
-refuses to load a module, and to know whose sessions a role is for.
+Decides what belongs to a role: a hook without a module is said, and leaves the others. It refuses to load a
+module, and to know whose sessions a role is for.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain, count
 from typing import Final, NamedTuple
 
@@ -22,14 +20,9 @@ from ..hooks.diagnostics import Diagnostic, Severity, quote
 from ..hooks.module_hook import ModuleHook
 from ..hooks.withheld import without_secrets
 from . import discover
-from .discover import Signature, signature
 from .hook_source import Content, Reading, Unreadable
-from .librefang_watch import LookingWatcher
-from .role_function_files import place_of_function, read_functions
-from .role_modules import EVERYTHING, Languages, NoModule, place_of, resolve_module
-
-MAX_ROLES: Final = 64
-"""Roles that are loaded at a time."""
+from .role_function_files import read_functions
+from .role_modules import EVERYTHING, Languages, NoModule, resolve_module
 
 _WARNINGS: Final = frozenset({"no_runtime"})
 """Reasons why a hook has no module that are no fault of the role."""
@@ -84,8 +77,7 @@ def load_role(
     """
     directory = directory_of(directory)
     environ = without_secrets(os.environ if environ is None else environ)
-    path = os.path.join(directory, rules.FILE_NAME)
-    role = _role(directory, path, discover.read(path, rules.MAX_FILE_BYTES), environ)
+    role = role_of(directory, read_role_file(os.path.join(directory, rules.FILE_NAME)), environ)
     return with_files(directory, role, languages, environ)
 
 
@@ -104,7 +96,14 @@ def directories_of(named: Iterable[str]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _role(directory: str, path: str, reading: Reading, environ: Mapping[str, str]) -> Role:
+def read_role_file(path: str) -> Reading:
+    """The bytes of a ``role.yaml``, or why there are none."""
+    return discover.read(path, rules.MAX_FILE_BYTES)
+
+
+def role_of(directory: str, reading: Reading, environ: Mapping[str, str]) -> Role:
+    """What the file of a directory says, or the role that says why there is none."""
+    path = os.path.join(directory, rules.FILE_NAME)
     if isinstance(reading, Content):
         return read_role(reading.text, path, environ)
     return Role(path, diagnostics=(_unread(directory, path, reading),), refused=True)
@@ -172,101 +171,3 @@ def _hook(directory: str, role: Role, hook: RoleHook, id: str, languages: Langua
         return LoadedHook(hook, None, (said,))
     name = role.name or os.path.basename(directory)
     return LoadedHook(hook, ModuleHook(id, hook.name, found.path, found.digest, hook.config, name))
-
-
-class RolesWatch:
-    """The roles in force, read anew whenever something of them has changed and come to rest.
-
-    ``on_change`` is called with all of them, in the watch's thread or that of :meth:`rescan`; ``on_error``
-    gets what it raises. Thread-safe. What is said of roles is in their ``diagnostics``; the caller tells what
-    is new. ``left_out`` are the directories beyond :data:`MAX_ROLES`.
-    """
-
-    def __init__(
-        self,
-        named: Sequence[str],
-        on_change: Callable[[tuple[LoadedRole, ...]], None],
-        on_error: Callable[[Exception], None],
-        *,
-        languages: Languages = EVERYTHING,
-        environ: Mapping[str, str] | None = None,
-    ) -> None:
-        directories = directories_of(named)
-        self._directories, self.left_out = directories[:MAX_ROLES], directories[MAX_ROLES:]
-        self._languages = languages
-        self._environ = without_secrets(os.environ if environ is None else environ)
-        self._on_change = on_change
-        self._lock = threading.Lock()
-        self._roles: tuple[LoadedRole, ...] = ()
-        self._read: dict[str, tuple[Reading, Role]] = {}
-        self._watcher = LookingWatcher(self._look, self.rescan, on_error)
-        self._roles = self._loaded()
-
-    @property
-    def roles(self) -> tuple[LoadedRole, ...]:
-        """Those in force, in the order in which they were named."""
-        return self._roles
-
-    def start(self) -> None:
-        """Begin to look; what changed since construction is noticed too."""
-        self._watcher.start()
-
-    def stop(self) -> None:
-        """Stop looking: after this there is no further call. Not from a callback."""
-        self._watcher.stop()
-
-    def rescan(self) -> None:
-        """Read everything anew, now; ``on_change`` is called in this thread if something is different."""
-        with self._lock:
-            before, after = self._roles, self._loaded()
-            self._roles = after
-            if after != before:
-                self._on_change(after)
-
-    def _loaded(self) -> tuple[LoadedRole, ...]:
-        before = {role.directory: role for role in self._roles}
-        return tuple(self._load(directory, before.get(directory)) for directory in self._directories)
-
-    def _load(self, directory: str, before: LoadedRole | None) -> LoadedRole:
-        role = self._role(directory)
-        if before is None or before.role.refused or not _is_broken(role):
-            return with_files(directory, role, self._languages, self._environ)
-        message = "the file cannot be used: what it said before stays in force"
-        said = Diagnostic("warning", "kept", role.path, None, None, None, message, "correct it")
-        kept = with_files(directory, before.role, self._languages, self._environ)
-        return replace(kept, diagnostics=(*role.diagnostics, said), kept=True)
-
-    def _role(self, directory: str) -> Role:
-        """What the file says now; it is read once as long as its bytes are the same."""
-        path = os.path.join(directory, rules.FILE_NAME)
-        reading = discover.read(path, rules.MAX_FILE_BYTES)
-        known = self._read.get(directory)
-        if known is not None and isinstance(reading, Content) and known[0] == reading:
-            return known[1]
-        role = _role(directory, path, reading, self._environ)
-        self._read[directory] = (reading, role)
-        return role
-
-    def _look(self) -> Signature:
-        """Everything that matters, from outside, as one number."""
-        looks: list[object] = []
-        for directory in self._directories:
-            looks.append(signature(os.path.join(directory, rules.FILE_NAME)))
-            looks.append(signature(os.path.join(directory, rules.FUNCTIONS_FOLDER)))
-        for role in self._roles:
-            looks += [signature(path) for path in _places(role)]
-        return (hash(tuple(looks)),)
-
-
-def _is_broken(role: Role) -> bool:
-    """Whether a file is there and cannot be used; one that is gone, or another's, is no fault."""
-    gone = any(said.code in ("no_role", "no_directory") for said in role.diagnostics)
-    return role.refused and not role.foreign and not gone
-
-
-def _places(role: LoadedRole) -> Iterable[str]:
-    """The files around a role's own, whether they exist or not."""
-    for hook in role.hooks:
-        yield place_of(role.directory, hook.hook.module)
-    for function in role.functions:
-        yield place_of_function(role.directory, function.name)

@@ -19,17 +19,10 @@ from ..dialects.rolebox_file import read_role
 from ..hooks.diagnostics import Diagnostic, quote
 from ..hooks.explanation import Explained, ExplainedFile, faulted
 from ..hooks.withheld import without_secrets
-from . import discover
-from .hook_source import Reading
 from .inspect_world import World
 from .role_directories import directories_of, with_files
 
 _DEFAULT: Final = Roles()
-
-
-def read_role_file(path: str) -> Reading:
-    """A ``role.yaml``, read as the runner reads it."""
-    return discover.read(path, rules.MAX_FILE_BYTES)
 
 
 def configured_directories(settings: Roles) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Roles as directories: what is loaded of them, and what a change does."""
+"""Roles as directories: what is loaded of them."""
 
 from __future__ import annotations
 
@@ -8,53 +8,15 @@ from pathlib import Path
 import pytest
 
 from subscribers.hooks.module_hook import ModuleHook
-from subscribers.sources.role_directories import LoadedRole, RolesWatch, directories_of, load_role
+from subscribers.sources.role_directories import directories_of, load_role
 from subscribers.sources.role_modules import Languages
-from tests.integration.waiting import until
-
-ROLE = """\
-name: Coder
-functions: [review, plain]
-auto_activate: [review, plan]
-hooks:
-  builtin: {auto_activate: true}
-  custom:
-    - {name: js, events: [event], module: hooks/a.js, config: {who: "{env:WHO}"}}
-    - {name: py, events: [event], module: hooks/b.py}
-    - {name: js, events: [chat.message], module: hooks/a.js}
-    - {name: gone, events: [event], module: hooks/gone.js}
-"""
-
-
-class Told:
-    """What a watch told."""
-
-    def __init__(self) -> None:
-        self.roles: list[tuple[LoadedRole, ...]] = []
-        self.errors: list[Exception] = []
-
-    def watch(self, *directories: Path) -> RolesWatch:
-        """A watch that tells here."""
-        named = [str(directory) for directory in directories]
-        return RolesWatch(named, self.roles.append, self.errors.append, environ={"WHO": "me"})
+from tests.subscribers.sources.role_scene import ROLE, codes, write_role
 
 
 @pytest.fixture
 def role(tmp_path: Path) -> Path:
     """A role with modules and functions."""
-    found = tmp_path / "coder"
-    (found / "hooks").mkdir(parents=True)
-    (found / "functions").mkdir()
-    (found / "role.yaml").write_text(ROLE)
-    (found / "hooks" / "a.js").write_text("export default {}\n")
-    (found / "hooks" / "b.py").write_text("x = 1\n")
-    (found / "functions" / "review.md").write_text("---\nlocked: true\n---\nReview for {env:WHO}.\n")
-    return found
-
-
-def codes(role: LoadedRole) -> list[str]:
-    """The codes of what there is to say."""
-    return [diagnostic.code for diagnostic in role.diagnostics]
+    return write_role(tmp_path)
 
 
 def test_a_role_is_loaded_with_its_modules(role: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,73 +135,3 @@ def test_a_role_may_be_named_by_its_file_and_counts_once(role: Path, tmp_path: P
     named = [str(role / "role.yaml"), str(role), str(tmp_path / "alias"), str(tmp_path / "two")]
     assert directories_of(named) == (str(role), str(tmp_path / "two"))
     assert load_role(named[0]) == load_role(named[1])
-
-
-def test_a_change_of_anything_is_in_force_after_a_scan(role: Path) -> None:
-    """role.yaml, a module, a module that comes, a function; a scan without a change tells nothing."""
-    told = Told()
-    watch = told.watch(role)
-    (first,) = watch.roles
-    watch.rescan()
-    assert told.roles == []
-    (role / "hooks" / "a.js").write_text("export default { onLoad() {} }\n")
-    watch.rescan()
-    (changed,) = watch.roles
-    assert [a == b for a, b in zip(first.modules, changed.modules, strict=True)] == [False, True, False]
-    assert changed.role is first.role
-    (role / "hooks" / "gone.js").write_text("export default {}\n")
-    (role / "functions" / "plan.md").write_text("Plan first.\n")
-    watch.rescan()
-    assert [len(told.roles), len(watch.roles[0].modules)] == [2, 4]
-    assert watch.roles[0].functions[0].text == "Plan first."
-    (role / "role.yaml").write_text(ROLE.replace("  custom:\n", "  custom:\n    - {name: new}\n"))
-    watch.rescan()
-    assert watch.roles[0].modules == told.roles[1][0].modules
-
-
-def test_a_file_that_breaks_keeps_what_it_said(role: Path) -> None:
-    """The last good hooks stay in force with modules as they are now, until it is good, gone or foreign."""
-    told = Told()
-    watch = told.watch(role)
-    (role / "role.yaml").write_text("hooks: [")
-    watch.rescan()
-    (kept,) = watch.roles
-    assert (kept.kept, len(kept.modules), codes(kept)) == (True, 3, ["not_yaml", "kept"])
-    (role / "hooks" / "a.js").unlink()
-    watch.rescan()
-    assert [module.name for module in watch.roles[0].modules] == ["py"]
-    (role / "role.yaml").write_text("apiVersion: v1\nkind: Role\n")
-    watch.rescan()
-    assert (watch.roles[0].modules, watch.roles[0].role.foreign) == ((), True)
-    (role / "role.yaml").write_text("hooks: [")
-    watch.rescan()
-    assert (watch.roles[0].modules, watch.roles[0].kept) == ((), False)
-    (role / "role.yaml").write_text(ROLE)
-    watch.rescan()
-    assert (len(watch.roles[0].modules), watch.roles[0].kept) == (1, False)
-    (role / "role.yaml").unlink()
-    watch.rescan()
-    assert (watch.roles[0].modules, codes(watch.roles[0])) == ((), ["no_role"])
-
-
-def test_changes_are_followed_once_they_rest(role: Path, tmp_path: Path) -> None:
-    """A module that changes, and a role whose directory comes later, are told without being asked for."""
-    told = Told()
-    watch = told.watch(role, tmp_path / "later")
-    watch.start()
-    try:
-        (role / "hooks" / "a.js").write_text("export default { onLoad() {} }\n")
-        (tmp_path / "later").mkdir()
-        (tmp_path / "later" / "role.yaml").write_text("name: Later\nprompt: x\n")
-        until(lambda: watch.roles[1].name == "Later", "the second role")
-        until(lambda: told.roles and told.roles[-1] == watch.roles, "the callback")
-    finally:
-        watch.stop()
-    assert told.errors == []
-
-
-def test_roles_beyond_the_limit_are_named(tmp_path: Path) -> None:
-    """Nobody loses a role without being able to say which."""
-    watch = Told().watch(*(tmp_path / f"r{n}" for n in range(66)))
-    assert len(watch.roles) == 64
-    assert watch.left_out == (str(tmp_path / "r64"), str(tmp_path / "r65"))
