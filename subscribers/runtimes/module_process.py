@@ -1,7 +1,7 @@
 """One process that holds hook modules, as the one that started it holds it: started, told, looked at, ended.
 
-Decides how it is started, what it inherits, and that nothing of its process group outlives it. Refuses to
-know which hooks are wanted, what follows from what it says, and from its end.
+Decides how it is started, what it inherits, and that nothing of its process group outlives it, nor the one
+that has started it. Refuses to know which hooks are wanted, what follows from what it says, and from its end.
 """
 
 from __future__ import annotations
@@ -43,6 +43,12 @@ WAIT_S: Final = 5.0
 
 HANG_UP_S: Final = 0.5
 """Seconds that a process may live on when it has closed its channel."""
+
+_GUARD: Final = ("/bin/sh", "-c", "read -r _; sleep 1; kill -9 0")
+"""Ends its process group a little after the end of whoever holds the other end of its standard input.
+
+A host sees by itself that nobody is there any more, unless its interpreter's lock is held or a thread waits
+in the system; and what hooks have started sees nothing."""
 
 PAGE: Final = mmap.ALLOCATIONGRANULARITY
 FLAG: Final = -(-SIZE // PAGE) * PAGE
@@ -93,6 +99,7 @@ class ModuleProcess:
                     process_group=0,
                 )
                 self._pidfd = self._opened()
+                self._guard, self._alive = self._guarded()
         except OSError:
             ours.close()
             if memory >= 0:
@@ -207,6 +214,9 @@ class ModuleProcess:
     def close(self) -> None:
         """Let go of everything, after the last look."""
         os.close(self._pidfd)
+        self._guard.kill()
+        self._guard.wait()
+        os.close(self._alive)
         self.channel.close()
         if self._board is not None and self._flag is not None:
             self._board.close()
@@ -220,6 +230,21 @@ class ModuleProcess:
             self._end_group()
             self._process.wait()
             raise
+
+    def _guarded(self) -> tuple[subprocess.Popen[bytes], int]:
+        """The guard of its group, and what to hold for as long as that is to live; raises as above."""
+        reading, writing = os.pipe()
+        try:
+            group = self._process.pid
+            return subprocess.Popen(_GUARD, stdin=reading, stdout=2, env={}, process_group=group), writing
+        except OSError:
+            os.close(writing)
+            os.close(self._pidfd)
+            self._end_group()
+            self._process.wait()
+            raise
+        finally:
+            os.close(reading)
 
     def _end_group(self) -> None:
         with self._reaping:

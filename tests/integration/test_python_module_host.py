@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import textwrap
 import time
 from collections.abc import Iterator
@@ -488,6 +490,42 @@ def test_the_end_disposes_every_hook_and_leaves_no_process(tmp_path: Path) -> No
     assert "ZeroDivisionError" in scene.said("raises", "onDispose threw")[2]
     until(lambda: not any(map(_lives, pids)), "the end of what hooks have started")
     assert scene.begin("ends").result().error == "the test host is being closed"
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from subscribers.runtimes.python_module_program import python_host_argv
+from tests.integration.module_scene import ModuleScene
+
+on = ModuleScene(Path(sys.argv[1]), python_host_argv())
+on.host.start()
+on.want("stands")
+on.settled()
+on.begin("stands")
+time.sleep(600)
+"""
+
+
+def test_nothing_outlives_the_end_of_whoever_has_started_a_host(tmp_path: Path) -> None:
+    """Neither a host whose interpreter's lock is held, nor what a hook has started in the background."""
+    noted = tmp_path / "started"
+    source = f"""
+    import pathlib, re, subprocess
+
+    def on_tool_before(ctx, tool, args):
+        started = subprocess.Popen(["sleep", "600"])
+        pathlib.Path({str(noted)!r}).write_text(str(started.pid))
+        re.match("(a+)+$", "a" * 64 + "b")
+    """
+    (tmp_path / "stands.py").write_text(textwrap.dedent(source))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], env=environment) as parent:
+        until(lambda: noted.exists() and noted.read_text(), "a hook to begin")
+        started = int(noted.read_text())
+        host = os.getpgid(started)
+        parent.kill()
+    until(lambda: not _lives(started) and not _lives(host), "all to be gone")
 
 
 def test_secrets_of_ours_are_not_in_its_environment(on: ModuleScene) -> None:
