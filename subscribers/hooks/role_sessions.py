@@ -21,6 +21,9 @@ SESSIONS: Final = 4_096
 ROLE_CHARACTERS: Final = 256
 """Longest name of a role, or of an agent, that a session is remembered by."""
 
+SHOWN: Final = 8
+"""Roles that are named to somebody who has named none of them."""
+
 Scope: TypeAlias = Literal["session", "all"]
 
 
@@ -65,9 +68,9 @@ def whose(role: str | None, loaded: Sequence[Named], scope: Scope) -> Whose:
     found = found or [place for place, each in enumerate(loaded) if each.name == role]
     if found:
         return Whose(tuple(found))
-    return Whose(
-        (), f"a session plays {role[:ROLE_CHARACTERS]!r}, a role that is not loaded: it fires nothing"
-    )
+    there = ", ".join(each.id for each in loaded[:SHOWN]) + (", ..." if len(loaded) > SHOWN else "")
+    why = f"a session plays {role[:ROLE_CHARACTERS]!r}, a role that is not loaded: it fires nothing"
+    return Whose((), f"{why}; loaded: {there or 'none'}")
 
 
 class Kept(NamedTuple):

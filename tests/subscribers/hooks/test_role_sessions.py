@@ -46,6 +46,19 @@ def test_hooks_of_a_role_fire_for_its_sessions(
     assert whose(role, loaded, "all") == Whose(tuple(range(len(loaded))))
 
 
+def test_whoever_names_a_role_that_is_not_there_is_told_which_are() -> None:
+    """As many as fit into a line."""
+    why = whose("cook", [Named("coder", "Coder"), Named("x", None)], "session").why
+    assert why is not None
+    assert why.endswith("it fires nothing; loaded: coder, x")
+    why = whose("cook", [Named(f"r{number}", None) for number in range(9)], "session").why
+    assert why is not None
+    assert why.endswith("r6, r7, ...")
+    why = whose("cook", [], "session").why
+    assert why is not None
+    assert why.endswith("loaded: none")
+
+
 records = st.builds(
     SessionRecord,
     st.sampled_from([None, "coder"]),

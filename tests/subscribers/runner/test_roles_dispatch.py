@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ import pytest
 from broker.protocol.events import Event
 from subscribers.hooks.module_hook import ModuleCall, ModuleReturn
 from subscribers.hooks.role_functions import Function, RoleFunctions
+from subscribers.runner import roles_dispatch
 from subscribers.runner.roles_dispatch import CLAIM_S, FUNCTIONS_TOPIC, LATE, NO_ROOM
 from subscribers.runner.roles_lanes import PER_LANE
 from subscribers.runner.roles_reports import OBSERVED
@@ -150,6 +152,25 @@ def test_hooks_of_a_role_fire_for_its_sessions_only(stage: Stage) -> None:
         stage.ask("tool_call", BASH, session).wait()
     called = [(hook, call.session_id, call.agent) for hook, call in stage.hosts.calls]
     assert called == [("/coder#one", "a", None), ("/coder#one", "a", None), ("/reviewer#two", "b", "bob")]
+
+
+def test_only_of_a_session_it_is_said_that_it_fires_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An event of no session, such as that the bus is ready, is nobody's mistake."""
+    said: list[str] = []
+    monkeypatch.setattr(roles_dispatch, "log", SimpleNamespace(warning=said.append))
+    stage.hook("one", "tool.execute.after event", lambda _: ok(), role="coder")
+    stage.hook("two", "event", lambda _: ok(), role="reviewer")
+    stage.ask("gateway_startup", {}, None).wait()
+    assert said == []
+    stage.ask("tool_call", BASH, "a").wait()
+    stage.ask("tool_call", BASH, "b").wait()
+    assert said == ["a session that names no role fires nothing, because 2 are loaded"]
+    stage.ask("session_start", {"role": "cook"}, None).wait()
+    assert said[1:] == [
+        "a session plays 'cook', a role that is not loaded: it fires nothing; loaded: coder, reviewer"
+    ]
 
 
 def test_every_session_is_every_role_s_where_that_is_configured(tmp_path: Path) -> None:
