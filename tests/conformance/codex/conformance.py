@@ -6,13 +6,11 @@ asserted. A table of cases (``cases_<part>.py``) holds every id of its part, in 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 PAGE: Final = Path(__file__).parent / "CONFORMANCE.md"
-ROOT: Final = Path(__file__).parents[3]
 
 COUNTS: Final[Mapping[str, int]] = {
     "A1": 10,
@@ -66,13 +64,6 @@ def ids(counts: Mapping[str, int] = COUNTS) -> list[str]:
         for section, count in counts.items()
         for number in range(1, count + 1)
     ]
-
-
-def is_a_test(shown: str) -> bool:
-    """Whether ``tests/...py::name`` is a test of this project."""
-    file, _, name = shown.partition("::")
-    path = ROOT / file
-    return path.is_file() and bool(re.search(rf"^(async )?def {name}\(", path.read_text(), re.MULTILINE))
 
 
 def page(cases: Iterable[Case]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.codex.cases import CASES
-from tests.conformance.codex.conformance import PAGE, Case, ids, is_a_test, page
+from tests.conformance.codex.conformance import PAGE, Case, ids, page
+from tests.conformance.shown import not_tests
 
 CHECKED = [case for case in CASES if case.check is not None]
 ELSEWHERE = [case for case in CASES if case.shown_by]
@@ -21,7 +22,7 @@ def test_a_case_passes(case: Case) -> None:
 @pytest.mark.parametrize("case", ELSEWHERE, ids=[case.id for case in ELSEWHERE])
 def test_a_case_is_shown_by_tests_that_exist(case: Case) -> None:
     """A case that a test elsewhere shows names a test of this project."""
-    assert [shown for shown in case.shown_by if not is_a_test(shown)] == []
+    assert not_tests(case.shown_by, {}) == []
 
 
 def test_every_case_is_listed_once_and_in_order() -> None:

@@ -6,7 +6,9 @@ The page is not ours to ship. A sentence is named by the beginning of its SHA-25
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from tests.conformance.shown import Sentence
 
 FILES: Final = {
     "BUDGET": "tests/subscribers/runtimes/test_budget.py",
@@ -28,14 +30,6 @@ FILES: Final = {
 
 _TABLES: Final = "PAGE::test_the_tables_of_the_page_are_ours"
 _FIELDS: Final = (_TABLES, "PAGE::test_each_event_of_the_page_fires_with_its_documented_payload")
-
-
-class Sentence(NamedTuple):
-    """One sentence: the first eight digits of its digest, what it says, and what shows it."""
-
-    digest: str
-    says: str
-    shown_by: tuple[str, ...]
 
 
 SENTENCES: Final = (

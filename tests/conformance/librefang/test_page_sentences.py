@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,24 +9,15 @@ import pytest
 from subscribers.dialects.librefang_differences import DIFFERENCES
 from tests.conformance.librefang import page
 from tests.conformance.librefang.program import ROWS, Row
-from tests.conformance.librefang.sentences import DIFFERENCES_SHOWN, FILES, SENTENCES, Sentence
+from tests.conformance.librefang.sentences import DIFFERENCES_SHOWN, FILES, SENTENCES
 from tests.conformance.prx.page import digest, sentences
-
-ROOT = Path(__file__).parents[3]
-IDS = [f"{number:03}-{sentence.says.replace(' ', '-')}" for number, sentence in enumerate(SENTENCES)]
+from tests.conformance.shown import Sentence, ids, not_shown, not_tests
 
 
-def is_a_test(shown: str) -> bool:
-    """Whether ``FILE::name`` is a test of this project."""
-    file, _, name = shown.partition("::")
-    text = (ROOT / FILES[file]).read_text()
-    return re.search(rf"^(async )?def {name}\(", text, re.MULTILINE) is not None
-
-
-@pytest.mark.parametrize("sentence", SENTENCES, ids=IDS)
+@pytest.mark.parametrize("sentence", SENTENCES, ids=ids(SENTENCES))
 def test_the_tests_of_a_sentence_exist(sentence: Sentence) -> None:
     """What a sentence is shown by is a test of this project."""
-    assert [shown for shown in sentence.shown_by if not is_a_test(shown)] == []
+    assert not_tests(sentence.shown_by, FILES) == []
 
 
 def test_no_sentence_of_the_page_is_left_out_or_made_up(pages: Path) -> None:
@@ -38,22 +28,21 @@ def test_no_sentence_of_the_page_is_left_out_or_made_up(pages: Path) -> None:
 
 def test_every_sentence_that_states_something_is_shown() -> None:
     """Only headings, heads of tables and lead-ins need no test."""
-    bare = {sentence.says for sentence in SENTENCES if not sentence.shown_by}
-    assert [says for says in bare if not says.startswith(("heading", "head of", "lead-in", "title"))] == []
+    assert not_shown(SENTENCES) == []
 
 
 @pytest.mark.parametrize("number", [difference.number for difference in DIFFERENCES])
 def test_every_difference_is_shown(number: str) -> None:
     """A row of the table of differences has tests, and they exist."""
     assert DIFFERENCES_SHOWN[number]
-    assert [shown for shown in DIFFERENCES_SHOWN[number] if not is_a_test(shown)] == []
+    assert not_tests(DIFFERENCES_SHOWN[number], FILES) == []
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.about.replace(" ", "-") for row in ROWS])
 def test_every_behaviour_of_the_program_is_answered(row: Row) -> None:
     """What is known of the program has tests that show ours, the same or another, and they exist."""
     assert row.shown_by
-    assert [shown for shown in row.shown_by if not is_a_test(shown)] == []
+    assert not_tests(row.shown_by, FILES) == []
 
 
 def test_the_differences_are_numbered_in_order() -> None:

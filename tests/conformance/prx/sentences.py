@@ -6,7 +6,9 @@ The page is not ours to ship. A sentence is named by the beginning of its SHA-25
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from tests.conformance.shown import Sentence
 
 FILES: Final = {
     "ACTION": "tests/subscribers/dialects/test_prx_action.py",
@@ -41,14 +43,6 @@ FILES: Final = {
     "VALUES": "tests/subscribers/dialects/test_prx_values.py",
     "WASM": "tests/integration/test_wasm_plugins.py",
 }
-
-
-class Sentence(NamedTuple):
-    """One sentence: the first eight digits of its digest, what it says, and what shows it."""
-
-    digest: str
-    says: str
-    shown_by: tuple[str, ...]
 
 
 SENTENCES: Final = (

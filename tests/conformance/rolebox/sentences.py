@@ -6,7 +6,9 @@ The page is not ours to ship. A sentence is named by the beginning of its SHA-25
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from tests.conformance.shown import Sentence
 
 FILES: Final = {
     "ADAPTERS": "tests/integration/test_rolebox_adapters.py",
@@ -28,15 +30,8 @@ FILES: Final = {
     "PAGE": "tests/conformance/rolebox/test_page_runs.py",
     "PENDING": "tests/subscribers/hooks/test_role_pending.py",
     "PROGRAM": "tests/conformance/rolebox/test_program.py",
+    "WATCH": "tests/subscribers/sources/test_role_watch.py",
 }
-
-
-class Sentence(NamedTuple):
-    """One sentence: the first eight digits of its digest, what it says, and what shows it."""
-
-    digest: str
-    says: str
-    shown_by: tuple[str, ...]
 
 
 SENTENCES: Final = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,15 +11,12 @@ from subscribers.hooks import role_pending
 from subscribers.runtimes.node_program import OLDEST, NodeProgram
 from subscribers.sources import role_integrity
 from tests.conformance.rolebox.sentences import FILES
+from tests.conformance.shown import not_tests
 
-ROOT: Final = Path(__file__).parents[3]
 PLACES: Final = FILES | {
-    "INFO": "tests/subscribers/cli/test_info.py",
     "INTEGRITY": "tests/subscribers/sources/test_role_integrity.py",
     "LOCK": "tests/subscribers/dialects/test_rolebox_lock.py",
-    "NODE": "tests/integration/test_node_host.py",
     "NODE_PROGRAM": "tests/subscribers/runtimes/test_node_program.py",
-    "PYTHON": "tests/integration/test_python_module_host.py",
     "VIEW": "tests/subscribers/runner/test_roles_view.py",
 }
 HERE: Final = {difference.number: difference.here for difference in DIFFERENCES}
@@ -67,7 +62,7 @@ SHOWN_BY: Final[dict[str, tuple[str, ...]]] = {
         "DISPATCH::test_every_session_is_every_role_s_where_that_is_configured",
     ),
     "R11": (_CHANGES,),
-    "R12": (_CHANGES, "DIRECTORIES::test_a_change_of_anything_is_in_force_after_a_scan"),
+    "R12": (_CHANGES, "WATCH::test_a_change_of_anything_is_in_force_after_a_scan"),
     "R13": (
         "NODE::test_a_changed_module_takes_over_and_the_old_one_is_disposed_once",
         "DIRECTORIES::test_a_role_is_loaded_with_its_modules",
@@ -113,16 +108,10 @@ SHOWN_BY: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def is_a_test(shown: str) -> bool:
-    """Whether ``PLACE::name`` is a test of this project."""
-    place, _, name = shown.partition("::")
-    return re.search(rf"^def {name}\(", (ROOT / PLACES[place]).read_text(), re.MULTILINE) is not None
-
-
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.number)
 def test_every_row_is_shown(difference: Difference) -> None:
     """What it is shown by are tests."""
-    assert [shown for shown in SHOWN_BY[difference.number] if not is_a_test(shown)] == []
+    assert not_tests(SHOWN_BY[difference.number], PLACES) == []
 
 
 def test_no_row_is_shown_that_there_is_not() -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from broker.client import Publisher
 from tests.conformance.rolebox.program import ROWS, Row
-from tests.conformance.rolebox.test_page_sentences import is_a_test
+from tests.conformance.rolebox.sentences import FILES
+from tests.conformance.shown import not_tests
 from tests.integration.rolebox_scene import NODE, node_version, role, roles_up
 
 EVENTS = "[chat.message, tool.execute.before, tool.execute.after, system.transform, event]"
@@ -222,4 +223,4 @@ def test_what_is_opened_while_it_is_loaded_is_there_until_it_is_disposed(seen: S
 def test_every_behaviour_of_the_program_is_answered(row: Row) -> None:
     """What is known of the program has tests that show ours, the same or another, and they exist."""
     assert row.shown_by
-    assert [shown for shown in row.shown_by if not is_a_test(shown)] == []
+    assert not_tests(row.shown_by, FILES) == []
