@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Look, record if asked to, and tell."""
     from ..config import files
     from ..runner.role_info import LOAD_S, UnknownRole, accept, find_role, look
-    from ..sources.role_records import RecordUnusable
+    from ..sources.record_files import RecordUnusable
     from .info_lines import document, lines
 
     settings = files.load(os.environ, {}, None).settings.roles

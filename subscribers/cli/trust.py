@@ -89,11 +89,11 @@ def _is_text(path: str) -> bool:
 @contextmanager
 def refusals() -> Iterator[None]:
     """Turn what goes wrong with records into what the command says."""
-    from ..sources.trust_store import TrustUnusable
+    from ..sources.record_files import RecordUnusable
 
     try:
         yield
-    except TrustUnusable as error:
+    except RecordUnusable as error:
         raise CommandError(str(error), "trust_unusable", REFUSED) from None
     except FileNotFoundError:  # of abspath alone
         raise UsageError("the current directory was deleted; name the workspace") from None
@@ -101,13 +101,13 @@ def refusals() -> Iterator[None]:
 
 def _trust(store: TrustStore, folder: str, *, dry: bool, json: bool) -> int:
     from ..hooks.trust_record import Record, compare
+    from ..sources.record_files import RecordUnusable
     from ..sources.trust_files import look
-    from ..sources.trust_store import TrustUnusable
 
     listing = look(folder, os.environ)
     try:
         before = store.read(folder)
-    except TrustUnusable:  # it is replaced; what keeps it from being written is said then
+    except RecordUnusable:  # it is replaced; what keeps it from being written is said then
         before = None
     changes = compare({} if before is None else before.files, listing.digests())
     records = not (dry or listing.faults) and bool(listing.files)
@@ -171,12 +171,12 @@ def _remove(store: TrustStore, folder: str, *, json: bool) -> int:
 
 
 def _list(store: TrustStore, *, json: bool) -> int:
+    from ..sources.record_files import RecordUnusable
     from ..sources.trust_standing import standing
-    from ..sources.trust_store import TrustUnusable
 
     found: list[dict[str, Any]] = []
     for record in store.records():
-        if isinstance(record, TrustUnusable):
+        if isinstance(record, RecordUnusable):
             found.append({"workspace": None, "state": "unusable", "reasons": [str(record)]})
             continue
         stands = standing(record.workspace, os.environ, store)

@@ -21,11 +21,12 @@ from ..hooks.module_hook import HANDLER_OF
 from ..hooks.module_plan import State
 from ..hooks.trust_record import Changes, compare
 from ..runtimes.node_program import NodeMissing, NodeProgram, find_node, node_environment
+from ..sources.record_files import RecordUnusable
 from ..sources.role_directories import LoadedHook, LoadedRole, directory_of, load_role
 from ..sources.role_inspection import configured_directories
 from ..sources.role_integrity import Integrity, NoIntegrity, integrity_of
 from ..sources.role_lock import LockCheck, Sort, check_lock
-from ..sources.role_records import RecordUnusable, RoleRecord, RoleRecords
+from ..sources.role_records import RoleRecord, RoleRecords
 from .roles_hosts import RolesHosts, languages
 
 LOAD_S: Final = 60.0

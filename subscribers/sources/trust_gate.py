@@ -14,8 +14,9 @@ from typing import Final
 from ..hooks.trust_record import Record, compare
 from .discover import Signature, signature
 from .handlers import FOLDER
+from .record_files import RecordUnusable
 from .trust_files import CONFIG_FILE, look_at, look_at_loaded, named_files
-from .trust_store import TrustStore, TrustUnusable
+from .trust_store import TrustStore
 
 CHANGED: Final = "changed since prxbus trust"
 WITHDRAWN: Final = "the workspace is no longer trusted"
@@ -79,7 +80,7 @@ class TrustGate:
             return known[1]
         try:
             record = self._store.read(self.workspace)
-        except TrustUnusable as error:
+        except RecordUnusable as error:
             return str(error)
         if record is None:
             return WITHDRAWN

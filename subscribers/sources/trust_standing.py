@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ..hooks.trust_record import Changes, Record, compare
-from .trust_store import TrustStore, TrustUnusable
+from .record_files import RecordUnusable
+from .trust_store import TrustStore
 
 if TYPE_CHECKING:
     from .trust_files import Listing
@@ -35,7 +36,7 @@ def standing(workspace: str, environ: Mapping[str, str], store: TrustStore) -> S
     """How it stands with an absolute path now. Raises nothing."""
     try:
         record = store.read(workspace)
-    except TrustUnusable as error:
+    except RecordUnusable as error:
         return Standing("unusable", reasons=(str(error),))
     if record is None:
         return Standing("never")

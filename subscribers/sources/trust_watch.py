@@ -15,8 +15,9 @@ from typing import Final
 from ..dialects.prx_rules import FILE_NAME
 from ..hooks.trust_record import Changes, Record, compare, while_running
 from .discover import signature
+from .record_files import RecordUnusable
 from .trust_files import Listing, look
-from .trust_store import TrustStore, TrustUnusable
+from .trust_store import TrustStore
 from .watch import GONE_S
 
 LOOK_S: Final = 0.1
@@ -82,7 +83,7 @@ class TrustWatch:
         try:
             if self._store.read(self._record.workspace) is None:
                 return (WITHDRAWN,)
-        except TrustUnusable as error:
+        except RecordUnusable as error:
             return (str(error),)
         changes, listing = self._changes()
         if changes.removed and not (changes.changed or changes.added or listing.faults):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from subscribers.sources import role_records
-from subscribers.sources.role_records import RecordUnusable, RoleRecord, RoleRecords
+from subscribers.sources import record_files, role_records
+from subscribers.sources.record_files import RecordUnusable
+from subscribers.sources.role_records import RoleRecord, RoleRecords
 
 AT = "2026-01-02T03:04:05Z"
 
@@ -90,7 +91,7 @@ def test_what_cannot_be_read_or_written_says_why(
 ) -> None:
     """A folder in the place of the record or of the records, one record too many, a large one."""
     records.write(str(role), AT, "prxbus1-a", {})
-    monkeypatch.setattr(role_records, "RECORDS", 1)
+    monkeypatch.setattr(record_files, "RECORDS", 1)
     with pytest.raises(RecordUnusable, match="remove some"):
         records.write(str(role.parent), AT, "prxbus1-a", {})
     Path(records.path_of(str(role))).unlink()

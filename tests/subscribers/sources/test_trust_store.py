@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from subscribers.hooks.trust_record import Record
-from subscribers.sources.trust_store import TrustStore, TrustUnusable
+from subscribers.sources.record_files import RecordUnusable
+from subscribers.sources.trust_store import TrustStore
 
 FILES = {"hooks.json": "0" * 64}
 
@@ -48,19 +49,19 @@ def test_a_record_that_others_may_write_does_not_count(store: TrustStore, tmp_pa
     store.write(record(workspace))
     path = store.path_of(str(workspace))
     os.chmod(path, 0o666)
-    with pytest.raises(TrustUnusable, match="others can change it"):
+    with pytest.raises(RecordUnusable, match="others can change it"):
         store.read(str(workspace))
     assert [str(each).endswith("or it is a link") for each in store.records()] == [True]
     store.write(record(workspace))
     assert store.read(str(workspace)) == record(workspace)
     os.rename(path, tmp_path / "moved.json")
     os.symlink(tmp_path / "moved.json", path)
-    with pytest.raises(TrustUnusable, match="link"):
+    with pytest.raises(RecordUnusable, match="link"):
         store.read(str(workspace))
     store.write(record(workspace, "1"))
     assert "0000" in (tmp_path / "moved.json").read_text()
     os.chmod(store.folder, 0o777)
-    with pytest.raises(TrustUnusable, match="others can change it"):
+    with pytest.raises(RecordUnusable, match="others can change it"):
         store.read(str(workspace))
 
 
@@ -70,7 +71,7 @@ def test_a_damaged_record_is_said_and_replaced(store: TrustStore, tmp_path: Path
     workspace = tmp_path / "w"
     store.write(record(workspace))
     Path(store.path_of(str(workspace))).write_bytes(text)
-    with pytest.raises(TrustUnusable):
+    with pytest.raises(RecordUnusable):
         store.read(str(workspace))
     store.write(record(workspace))
     assert store.read(str(workspace)) == record(workspace)
@@ -80,13 +81,13 @@ def test_the_record_of_another_folder_does_not_count(store: TrustStore, tmp_path
     """A record that was copied to another's name is refused."""
     store.write(record(tmp_path / "a"))
     os.rename(store.path_of(str(tmp_path / "a")), store.path_of(str(tmp_path / "b")))
-    with pytest.raises(TrustUnusable, match="another folder"):
+    with pytest.raises(RecordUnusable, match="another folder"):
         store.read(str(tmp_path / "b"))
 
 
 def test_records_never_lie_in_the_workspace_that_they_speak_for(store: TrustStore, tmp_path: Path) -> None:
     """What a workspace holds must not be able to say that it is trusted."""
-    with pytest.raises(TrustUnusable, match="inside of"):
+    with pytest.raises(RecordUnusable, match="inside of"):
         store.write(record(tmp_path))
     assert not os.path.exists(store.folder)
 
@@ -95,9 +96,9 @@ def test_the_number_of_records_is_bounded(
     store: TrustStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A workspace more is refused; one that is known may be recorded again."""
-    monkeypatch.setattr("subscribers.sources.trust_store.WORKSPACES", 1)
+    monkeypatch.setattr("subscribers.sources.record_files.RECORDS", 1)
     store.write(record(tmp_path / "a"))
-    with pytest.raises(TrustUnusable, match="remove some"):
+    with pytest.raises(RecordUnusable, match="remove some"):
         store.write(record(tmp_path / "b"))
     store.write(record(tmp_path / "a", "1"))
 
@@ -105,7 +106,7 @@ def test_the_number_of_records_is_bounded(
 def test_too_many_files_are_not_recorded(store: TrustStore, tmp_path: Path) -> None:
     """And nothing is written."""
     many = Record(str(tmp_path / "w"), "", {f"{n}": "0" * 64 for n in range(2_001)})
-    with pytest.raises(TrustUnusable, match="nothing was recorded: there are 2,001 files"):
+    with pytest.raises(RecordUnusable, match="nothing was recorded: there are 2,001 files"):
         store.write(many)
     assert list(store.records()) == []
 
@@ -116,5 +117,5 @@ def test_a_store_that_cannot_be_had_is_said(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     store = TrustStore(str(tmp_path / "file"))
     for call in (lambda: store.write(record(tmp_path / "w")), lambda: list(store.records())):
-        with pytest.raises(TrustUnusable, match="file"):
+        with pytest.raises(RecordUnusable, match="file"):
             call()
