@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -109,26 +110,44 @@ def test_the_agents_of_the_readme_and_their_role(roles: Roles, tmp_path: Path) -
     assert [part for part in prompt if f"'{part}'" not in said] == []
 
 
-def test_the_commands_of_the_readme_look_at_the_role(roles: Roles, tmp_path: Path) -> None:
-    """``prxbus info`` finds everything in order but what this Node cannot run, and records it when asked."""
+def test_the_commands_of_the_readme_show_its_role(roles: Roles, tmp_path: Path) -> None:
+    """Looked at, tried without a bus, and asked on one: each says what stands there, or that all is well."""
     (shown,) = samples("console")
-    checking, accepting = re.findall(r"^\$ prxbus (.*)$", shown, re.MULTILINE)
-    env = {"XDG_STATE_HOME": str(tmp_path)}
-    checked = prxbus(*place(checking), "--json", env=env)
+    commands = re.findall(r"^\$ prxbus (.*)$", shown, re.MULTILINE)
+    place = str(reviewer(tmp_path))
+    looking, trying, serving, asking = (
+        [place if word == "reviewer" else word for word in shlex.split(command)] for command in commands
+    )
+    assert serving == ["up", "--role", place]
+    assert prxbus(*looking).stdout.endswith("Checked: in order\n")
+    said = shown.split("--session s1\n")[1]
+    change = re.search(r"^input .*$", said, re.MULTILINE)
+    assert change is not None
+    assert change[0] in prxbus(*trying).stdout
+    with roles.agent("s1", "reviewer") as agent:
+        agent.system_transform([])
+    asked = prxbus(*asking, "--runtime-dir", roles.bus).stdout
+    assert without_times(asked) == without_times(said)
+
+
+def without_times(text: str) -> list[list[str]]:
+    """The words of each line."""
+    return [re.sub(r"[\d.]+ ms", "TIME", line).split() for line in text.splitlines()]
+
+
+def test_what_prxbus_knows_of_the_example(roles: Roles, tmp_path: Path) -> None:
+    """``prxbus info`` finds everything in order but what this Node cannot run, and records it when asked."""
+    quality, env = str(EXAMPLES / "roles" / "quality"), {"XDG_STATE_HOME": str(tmp_path)}
+    checked = prxbus("info", quality, "--check", "--json", env=env)
     document = json.loads(checked.stdout)
     strips = node_version() >= TYPESCRIPT
     assert [hook["name"] for hook in document["hooks"] if not hook["loaded"]] == (
         [] if strips else ["stay-inside"]
     )
     assert (checked.returncode, document["passed"]) == (0 if strips else 1, strips)
-    accepted = json.loads(prxbus(*place(accepting), "--json", env=env).stdout)
+    accepted = json.loads(prxbus("info", quality, "--accept", "--json", env=env).stdout)
     assert (document["accepted"], accepted["accepted"]) == (False, True)
     assert roles.said["role_hooks"] == sum(bool(hook["loaded"]) for hook in document["hooks"]) + 2
-
-
-def place(command: str) -> list[str]:
-    """The words of a command, its paths from here."""
-    return [str(ROOT / word) if word.startswith("examples/") else word for word in command.split()]
 
 
 def test_what_this_node_cannot_run_is_said_and_the_others_run(roles: Roles) -> None:
