@@ -67,7 +67,8 @@ def settings_table() -> str:
         section, _, name = key.partition(".")
         default = value_of(Settings(), key)
         meaning = SECTIONS[section].model_fields[name].description
-        shown = "" if default is None else f"`{default}`"
+        written = str(default).lower() if isinstance(default, bool) else default
+        shown = "" if default is None else f"`{written}`"
         variable = f"`PRXBUS_{key.replace('.', '_').upper()}`"
         rows.append((f"`{key}`", shown, meaning, variable, reach(section, name)))
     return table(("Setting", "Default", "Meaning", "Variable", "A workspace's file may"), rows)

@@ -113,4 +113,6 @@ def _unusable(settings: Settings, workspace: str | None, origin: str) -> tuple[D
 def _shown(value: object) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return str(value).lower()  # as a file writes it
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -101,9 +101,9 @@ class Handlers(_Section):
     """``[handlers]``: handlers in Python."""
 
     enabled: bool = _setting(
-        True, "lower", "call those of the workspace, of `path` and of installed packages"
+        True, "lower", "call the Python handlers of the workspace, of `path` and of installed packages"
     )
-    installed: bool = _setting(True, "lower", "call those of installed packages")
+    installed: bool = _setting(True, "lower", "call the Python handlers of installed packages")
     path: str | None = _setting(
         None, "never", "more files and folders of handlers, with ':' between them", min_length=1
     )
@@ -120,7 +120,7 @@ class Handlers(_Section):
 class LibreFang(_Section):
     """``[librefang]``: the hooks of a LibreFang home."""
 
-    enabled: bool = _setting(True, "lower", "run them, where there is a home")
+    enabled: bool = _setting(True, "lower", "run the hooks of a LibreFang home, where there is one")
     home: str | None = _setting(
         None, "never", "the home; default LIBREFANG_HOME, then ~/.librefang if it is there", min_length=1
     )
@@ -132,13 +132,13 @@ class LibreFang(_Section):
 class Agents(_Section):
     """``[agents]``: attached agents, which ask the bus about their own events."""
 
-    enabled: bool = _setting(True, "lower", "listen for their hook commands")
+    enabled: bool = _setting(True, "lower", "listen for the hook commands of attached agents")
 
 
 class Http(_Section):
     """``[http]``: the HTTP API."""
 
-    enabled: bool = _setting(True, "lower", "serve it")
+    enabled: bool = _setting(True, "lower", "serve the HTTP API")
     port: int = _setting(16_831, "never", "port on 127.0.0.1; 0 takes any that is free", ge=0, le=65_535)
     streams: int = _setting(16, "lower", "event streams at a time", ge=0, le=1_024)
     state_dir: str | None = _setting(
@@ -180,9 +180,9 @@ class Wasm(_Section):
 class Roles(_Section):
     """``[roles]``: roles of rolebox, whose hooks are modules in JavaScript or Python."""
 
-    enabled: bool = _setting(True, "lower", "run the hooks of those that are named")
+    enabled: bool = _setting(True, "lower", "run the hooks of the roles that are named")
     dirs: str | None = _setting(
-        None, "never", "directories with a `role.yaml`, with ':' between them", min_length=1
+        None, "never", "directories of roles, each with a `role.yaml`, with ':' between them", min_length=1
     )
     scope: Literal["session", "all"] = _setting(
         "session",

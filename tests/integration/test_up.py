@@ -217,7 +217,9 @@ def test_config_shows_values_with_their_origin(tmp_path: Path) -> None:
     assert shown["diagnostics"] == []
     assert run("config", "check", **where).stdout == "the configuration is in order\n"
     lines = run("config", "show", **where).stdout.splitlines()
-    assert any(line.startswith("hooks.runs ") and "5" in line for line in lines)
+    values = {words[0]: words[1] for words in map(str.split, lines)}
+    assert values["hooks.runs"] == "5"
+    assert (values["hooks.enabled"], values["hooks.strict"]) == ("true", "false")
     (tmp_path / "prxbus.toml").write_text("[hooks]\nrun = 5\n")
     checked = run("config", "check", **where)
     assert checked.returncode == 1
