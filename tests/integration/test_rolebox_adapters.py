@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from broker.cli.exits import USAGE
+from broker.cli.main import main
 from broker.client import Answer
 from broker.client.decider import Ask
 from broker.protocol.projections import canonical_event
@@ -347,3 +349,11 @@ def test_the_file_that_is_printed_is_the_adapter() -> None:
     """Byte for byte what lies in the package, which an agent may keep as its own."""
     path = Path(prxbus("adapter", "node", "--path").stdout.strip())
     assert prxbus("adapter", "node").stdout == path.read_text()
+
+
+def test_in_another_language_the_command_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is a wrong usage, and not the end of the way."""
+    assert main(["adapter", "python"]) == USAGE
+    said = capsys.readouterr().err
+    assert "there is one for node and none for 'python'; in Python: from subscribers.adapters.rolebox" in said
+    assert "POST /api/ask" in said
