@@ -33,10 +33,11 @@ from ..runtimes.pool import RunPool
 from ..sources.attach_context import load as load_context
 from ..sources.codex_documents import Documents
 from ..sources.codex_layers import REMOTE
+from .asking import Ask
 from .codex_interruptions import Interruptions
 from .codex_invocation import Scene, folder_of
 from .codex_reports import answer_name, run_status
-from .codex_round import Ask, Round, Rounds, Verdict
+from .codex_round import Round, Rounds, Verdict
 from .codex_runs import Runs
 from .codex_selection import Chosen, Selection, select
 from .codex_sessions import Sessions

@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sysconfig
 import tempfile
 import threading
 import time
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from types import FrameType
+from functools import partial
 from typing import Any, Final
 
-import orjson
-
-from broker.client import Decider, Publisher, Subscriber
+from broker.client import Decider, Publisher
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
 from broker.logs import get_logger
 from broker.protocol.decisions import Failure
-from broker.protocol.errors import BusError, shown
-from broker.protocol.events import Event
+from broker.protocol.errors import shown
 from broker.protocol.topics import LIFECYCLE
 
 from ..config import files
@@ -53,6 +49,8 @@ from .codex_service import NAME
 from .codex_spill_files import SpillFiles
 from .codex_telling import Teller
 from .enclosure import open_sandbox
+from .observer import Observer
+from .reporting import log_diagnostics, publish_report
 from .service import BUS_SECONDS, TURN_SECONDS
 
 TOPICS: Final = tuple(f"{LIFECYCLE}{name}" for name in BY_CANONICAL)
@@ -95,7 +93,7 @@ class CodexProcess:
         self._sandbox: Bubblewrap | None = None
         self._said: tuple[Diagnostic, ...] = ()
         self._http_urls: str | None = None
-        self._observer: _Observer | None = None
+        self._observer: Observer | None = None
         self._damaged: dict[Scope, tuple[EnabledImport, ...]] = {}
         self._reaper = Reaper(adopts=become_subreaper(), sealed=True)
         self._deadlines = Deadlines()
@@ -106,7 +104,7 @@ class CodexProcess:
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
         )
         runtime_dir = self._publisher.runtime_dir
-        self._teller = Teller(self._publish)
+        self._teller = Teller(partial(publish_report, self._publisher, log))
         self._record = GuardRecord(runtime_dir)
         was_guarding = os.path.lexists(self._record.path)
         self._runs = Runs(self._reaper, self._deadlines)
@@ -140,9 +138,7 @@ class CodexProcess:
 
     def run(self) -> None:
         """Serve until told to stop."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        service.heed_signals(self._stop, self._rescan)
         self._enclose()
         self._documents.current()
         self._watcher.start()
@@ -168,7 +164,9 @@ class CodexProcess:
         snapshot = self._documents.current(LOAD_SECONDS)
         has_handlers = bool(snapshot.handlers)
         if has_handlers and self._observer is None:
-            self._observer = _Observer(self._dispatcher, self._options.runtime_dir)
+            self._observer = Observer(
+                TOPICS, self._dispatcher.event, log, name=NAME, runtime_dir=self._options.runtime_dir
+            )
         closed = frozenset(f"{LIFECYCLE}{name}" for name in snapshot.closed)
         now = time.monotonic()
         self._deciders.follow(now, closed, has_handlers=has_handlers, is_busy=self._is_busy())
@@ -279,18 +277,7 @@ class CodexProcess:
             self._record.write(snapshot.guarded)
         except OSError as error:
             log.error("what fails closed could not be recorded", path=self._record.path, error=str(error))
-        for diagnostic in fresh:
-            say = {"error": log.error, "warning": log.warning, "info": log.info}[diagnostic.severity]
-            say(diagnostic.render())
-
-    def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
-        """A report is about an event, not caused by handling it: it keeps the event's depth."""
-        try:
-            self._publisher.publish(
-                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
-            )
-        except Exception as error:  # handlers matter more than their reports
-            log.error("a report could not be published", topic=topic, error=shown(error, ERROR_CHARACTERS))
+        log_diagnostics(log, fresh)
 
     def _counters(self) -> dict[str, Any]:
         pool, background, preparing = self._pool.stats, self._background.stats, self._preparing.stats
@@ -310,39 +297,10 @@ class CodexProcess:
         snapshot = self._documents.snapshot
         refusal = self._runs.refusal
         handlers = len(snapshot.handlers) if refusal is None else 0
-        line: dict[str, Any] = {"ready": True, "name": NAME, "pid": os.getpid(), "handlers": handlers}
+        facts: dict[str, Any] = {"handlers": handlers}
         if self._options.sandbox != "none":
-            line |= {"sandbox": self._options.sandbox, "refusal": refusal}
-        print(orjson.dumps(line).decode(), flush=True)
+            facts |= {"sandbox": self._options.sandbox, "refusal": refusal}
+        service.say_ready(NAME, **facts)
 
     def _failed(self, error: Exception) -> None:
         log.error("looking at hook files failed", error=shown(error, ERROR_CHARACTERS))
-
-    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
-        self._stop.set()
-
-
-class _Observer:
-    """A thread that hears of every event of the family, also of those that nobody asks about."""
-
-    def __init__(self, dispatcher: CodexDispatcher, runtime_dir: str | None) -> None:
-        self._dispatcher = dispatcher
-        self._stop = threading.Event()
-        self._events = Subscriber(TOPICS, name=NAME, wait=BUS_SECONDS, runtime_dir=runtime_dir)
-        self._thread = threading.Thread(target=self._observe, name="observer", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Hear of nothing more."""
-        self._stop.set()
-        self._thread.join()
-        self._events.close()
-
-    def _observe(self) -> None:
-        while not self._stop.is_set():
-            try:
-                for event in self._events.batch(timeout=TURN_SECONDS):
-                    self._dispatcher.event(event)
-            except BusError as error:
-                log.error("an event could not be received", error=str(error))
-                self._stop.wait(TURN_SECONDS)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from broker.protocol.decisions import NOTHING, Answer
-from broker.protocol.events import Event
+
+from .asking import Ask
 
 REMEMBERED: Final = 8_192
 """Rounds that are remembered; the oldest go first."""
@@ -24,28 +25,6 @@ KEPT_CHARACTERS: Final = 32_768
 """Most text of a verdict that is kept for an ask that comes after the handlers are done."""
 
 TOO_LONG: Final = "its handlers were done before it was asked, and what they said was too long to be kept"
-
-
-class Ask(Protocol):
-    """As much of :class:`broker.client.decider.Ask` as is needed here."""
-
-    @property
-    def event(self) -> Event:
-        """The event that an opinion is wanted on."""
-
-    @property
-    def deadline(self) -> float:
-        """In seconds of ``time.monotonic()``."""
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the asker waits no longer."""
-
-    def reply(self, answers: Iterable[Answer], /) -> bool:
-        """Answer."""
-
-    def fail(self, why: str, /) -> bool:
-        """Say that there is no answer."""
 
 
 @dataclass(frozen=True, slots=True)

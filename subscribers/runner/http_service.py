@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
-import orjson
 import platformdirs
 import uvicorn
 
@@ -181,14 +180,7 @@ class HttpService:
     def _say_ready(self) -> None:
         write_address(self._directory, self._address)
         self._resources.callback(remove_address, self._directory)
-        line = {
-            "ready": True,
-            "name": NAME,
-            "pid": os.getpid(),
-            "http": self._address,
-            "http_token_file": self._token_file,
-        }
-        print(orjson.dumps(line).decode(), flush=True)
+        service.say_ready(NAME, http=self._address, http_token_file=self._token_file)
 
 
 class _Server(uvicorn.Server):

@@ -32,11 +32,12 @@ from ..runtimes.python_board import Board
 from ..runtimes.python_caller import Caller, Outcome, Raised, Returned, TimedOut
 from ..runtimes.python_threads import Threads
 from ..runtimes.python_traceback import Fault
+from .asking import Ask
 from .python_claims import Claims
 from .python_flights import Flight, Flights, Result
 from .python_lanes import Task
 from .python_reports import Reporter, Run, failure_of
-from .python_round import Ask, Entry, Round
+from .python_round import Entry, Round
 
 ERROR_CHARACTERS: Final = 200
 

@@ -7,33 +7,18 @@ how guards are called.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from broker.logs import get_logger
 from broker.protocol.decisions import Answer
 from broker.protocol.errors import shown
-from broker.protocol.events import Event
 
 from ..handlers.registration import Registration
 from ..runtimes.python_traceback import sayable
+from .asking import Ask
 from .python_flights import Result
 
 log = get_logger("subscribers.python")
-
-
-class Ask(Protocol):
-    """As much of :class:`broker.client.decider.Ask` as is needed here."""
-
-    event: Event
-    deadline: float
-    cancelled: bool
-
-    def reply(self, answers: Iterable[Answer]) -> bool:
-        """Answer."""
-
-    def fail(self, why: str) -> bool:
-        """Say that there is no answer."""
 
 
 class Entry:

@@ -20,8 +20,6 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, Final
 
-import orjson
-
 from broker.client import Publisher
 from broker.logs import get_logger
 from broker.protocol.errors import shown
@@ -262,15 +260,7 @@ class PythonService:
         counts = [unit.counts for unit in self._units.values() if unit.current is not None]
         handlers = sum(each.get("on", 0) + each.get("decide", 0) for each in counts)
         refused = sum(unit.current is None and not unit.counts for unit in self._units.values())
-        line = {
-            "ready": True,
-            "name": NAME,
-            "pid": os.getpid(),
-            "handlers": handlers,
-            "files": len(self._units),
-            "refused": refused,
-        }
-        print(orjson.dumps(line).decode(), flush=True)
+        service.say_ready(NAME, handlers=handlers, files=len(self._units), refused=refused)
 
     def _on_change(self) -> None:
         self._changed = True

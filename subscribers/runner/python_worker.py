@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, Final, NoReturn
 
@@ -41,6 +42,7 @@ from .python_claims import Claims
 from .python_dispatch import HandlerDispatcher, Limits
 from .python_lanes import Lane, Task
 from .python_reports import Reporter
+from .reporting import publish_report
 
 GROUP: Final = "prxbus.handlers"
 BUS_SECONDS: Final = 30.0
@@ -90,7 +92,7 @@ class Worker:
             on_absent="block",
             block_seconds=BUS_SECONDS,
         )
-        self._reporter = Reporter(self._report)
+        self._reporter = Reporter(partial(publish_report, self._publisher, log))
         self._dispatcher = HandlerDispatcher(
             self._registrations,
             name=options.name,
@@ -201,15 +203,6 @@ class Worker:
         return self._publisher.publish(
             topic, payload, session_id=session_id, depth=event.depth + 1, caused_by=event.id
         )
-
-    def _report(self, topic: str, payload: dict[str, Any], event: Event) -> None:
-        """A report is about an event, not caused by handling it: it keeps the event's depth."""
-        try:
-            self._publisher.publish(
-                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
-            )
-        except Exception as error:  # handlers matter more than what is said of them
-            log.error("a report could not be published", topic=topic, error=shown(error, 300))
 
     def _counters(self) -> dict[str, Any]:
         return {

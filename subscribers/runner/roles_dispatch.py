@@ -27,10 +27,11 @@ from broker.protocol.topics import LIFECYCLE
 from ..hooks.module_hook import ModuleCall, ModuleReturn
 from ..hooks.role_chain import Core, Turn, Walk
 from ..hooks.role_sessions import Scope, whose
+from .asking import Ask
 from .roles_core import ENDS, RolesCore
 from .roles_lanes import Lanes, Place
 from .roles_memory import Memory
-from .roles_rounds import Ask, Ran, Result, Round, Rounds
+from .roles_rounds import Ran, Result, Round, Rounds
 from .roles_set import NOTHING, RoleSet
 from .roles_telling import Publish, tell
 from .roles_view import GUARDED, NAMES_A_ROLE, SYSTEM, Seen, rolebox_event, see

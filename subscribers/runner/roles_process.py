@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import threading
 import time
 from collections.abc import Mapping
-from types import FrameType
+from functools import partial
 from typing import Any, Final
 
-import orjson
-
-from broker.client import Decider, Publisher, Subscriber
+from broker.client import Decider, Publisher
 from broker.logs import get_logger
-from broker.protocol.errors import BusError, shown
-from broker.protocol.events import Event
+from broker.protocol.errors import shown
 from broker.protocol.topics import LIFECYCLE
 
 from ..hooks.diagnostics import Diagnostic
@@ -30,7 +26,9 @@ from ..runtimes.node_program import NodeMissing, find_node
 from ..sources.role_directories import LoadedRole
 from ..sources.role_watch import RolesWatch
 from . import service
+from .observer import Observer
 from .report_queue import ReportQueue
+from .reporting import log_diagnostics, publish_report
 from .roles_dispatch import FUNCTIONS_TOPIC, RolesDispatcher
 from .roles_hosts import RolesHosts, languages
 from .roles_memory import Memory
@@ -69,7 +67,7 @@ class RolesProcess:
         self._publisher = Publisher(
             NAME, runtime_dir=options.runtime_dir, on_absent="block", block_seconds=BUS_SECONDS
         )
-        self._reports = ReportQueue(self._publish, self._publisher.together)
+        self._reports = ReportQueue(partial(publish_report, self._publisher, log), self._publisher.together)
         self._node = find_node(options.node, os.environ)
         self._known: dict[str, InForce] = {}
         self._hosts = RolesHosts(
@@ -92,11 +90,15 @@ class RolesProcess:
 
     def run(self) -> None:
         """Serve until told to stop."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        service.heed_signals(self._stop, self._rescan)
         self._apply(self._watch.roles)
-        observer = _Observer(self._dispatcher, self._options.runtime_dir)
+        observer = Observer(
+            [f"{LIFECYCLE}*"],
+            self._dispatcher.event,
+            log,
+            name=NAME,
+            runtime_dir=self._options.runtime_dir,
+        )
         decider = Decider(
             PATTERNS,
             name=NAME,
@@ -115,7 +117,7 @@ class RolesProcess:
                 threading.Thread(target=self._look_again, name="rescan", daemon=True).start()
         self._drain(decider, observer)
 
-    def _drain(self, decider: Decider, observer: _Observer) -> None:
+    def _drain(self, decider: Decider, observer: Observer) -> None:
         """Take nothing more, let hooks under way end within their time, dispose all, flush what is told."""
         self._watch.stop()
         observer.close()
@@ -194,10 +196,7 @@ class RolesProcess:
 
     def _say_new(self, roles: tuple[LoadedRole, ...]) -> None:
         diagnostics = [said for role in roles for said in role.diagnostics]
-        for said in diagnostics:
-            if said not in self._said:
-                say = {"error": log.error, "warning": log.warning, "info": log.info}[said.severity]
-                say(said.render())
+        log_diagnostics(log, (said for said in diagnostics if said not in self._said))
         self._said = frozenset(diagnostics)
 
     def _failed(self, error: Exception) -> None:
@@ -223,15 +222,6 @@ class RolesProcess:
 
     # -- what is told -------------------------------------------------------------------------
 
-    def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
-        """A report is about an event, not caused by handling it: it keeps the event's depth."""
-        try:
-            self._publisher.publish(
-                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
-            )
-        except Exception as error:  # hooks matter more than their reports
-            log.error("a report could not be published", topic=topic, error=shown(error, ERROR_CHARACTERS))
-
     def _counters(self) -> dict[str, Any]:
         roles = self._dispatcher.roles
         loaded, refused = self._counts(roles)
@@ -249,42 +239,10 @@ class RolesProcess:
     def _say_ready(self) -> None:
         roles = self._dispatcher.roles
         loaded, refused = self._counts(roles)
-        line: dict[str, Any] = {
-            "ready": True,
-            "name": NAME,
-            "pid": os.getpid(),
-            "roles": len(roles.named),
-            "roles_refused": roles.refused,
-            "role_hooks": loaded,
-            "role_hooks_refused": refused,
-        }
-        print(orjson.dumps(line).decode(), flush=True)
-
-    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
-        self._stop.set()
-
-
-class _Observer:
-    """A thread that hears of every lifecycle event, also of those that nobody asks about."""
-
-    def __init__(self, dispatcher: RolesDispatcher, runtime_dir: str | None) -> None:
-        self._dispatcher = dispatcher
-        self._stop = threading.Event()
-        self._events = Subscriber([f"{LIFECYCLE}*"], name=NAME, wait=BUS_SECONDS, runtime_dir=runtime_dir)
-        self._thread = threading.Thread(target=self._observe, name="observer", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Hear of nothing more."""
-        self._stop.set()
-        self._thread.join()
-        self._events.close()
-
-    def _observe(self) -> None:
-        while not self._stop.is_set():
-            try:
-                for event in self._events.batch(timeout=TURN_SECONDS):
-                    self._dispatcher.event(event)
-            except BusError as error:
-                log.error("an event could not be received", error=str(error))
-                self._stop.wait(service.TURN_SECONDS)
+        service.say_ready(
+            NAME,
+            roles=len(roles.named),
+            roles_refused=roles.refused,
+            role_hooks=loaded,
+            role_hooks_refused=refused,
+        )

@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from broker.logs import get_logger
 from broker.protocol.decisions import Answer
@@ -18,6 +18,7 @@ from broker.protocol.events import Claim, Event
 
 from ..hooks.module_hook import ModuleReturn
 from ..hooks.role_chain import Walk
+from .asking import Ask
 from .roles_set import NOTHING, InForce, RoleSet
 from .roles_view import Seen
 
@@ -31,20 +32,6 @@ ANSWERED_BYTES: Final = 33_554_432
 ERROR_CHARACTERS: Final = 300
 
 log = get_logger("subscribers.roles")
-
-
-class Ask(Protocol):
-    """As much of :class:`broker.client.decider.Ask` as is needed here."""
-
-    event: Event
-    deadline: float
-    cancelled: bool
-
-    def reply(self, answers: Iterable[Answer], /) -> bool:
-        """Answer."""
-
-    def fail(self, why: str, /) -> bool:
-        """Say that there is no answer."""
 
 
 class Ran(NamedTuple):

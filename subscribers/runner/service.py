@@ -9,6 +9,10 @@ Refuses to know what a process serves.
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import signal
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,6 +73,18 @@ def add_sandbox(to: argparse.ArgumentParser) -> None:
     to.add_argument("--sandbox-memory-bytes", type=int, default=2**32)
     to.add_argument("--sandbox-processes", type=int, default=256, help="of one run")
     to.add_argument("--sandbox-file-bytes", type=int, default=2**30, help="of each file")
+
+
+def heed_signals(stop: threading.Event, rescan: threading.Event) -> None:
+    """Have ``stop`` set by SIGTERM and SIGINT, and ``rescan`` by SIGHUP. Only in the main thread."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    signal.signal(signal.SIGHUP, lambda *_: rescan.set())
+
+
+def say_ready(name: str, **facts: Any) -> None:
+    """Tell whoever has started this process that it serves, and what."""
+    print(json.dumps({"ready": True, "name": name, "pid": os.getpid(), **facts}), flush=True)
 
 
 def run(

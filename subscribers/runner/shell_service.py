@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import sysconfig
 import threading
@@ -19,14 +18,10 @@ import time
 from collections import Counter
 from contextlib import suppress
 from functools import partial
-from types import FrameType
 from typing import Any, Final
-
-import orjson
 
 from broker.client import Publisher, Subscriber
 from broker.logs import get_logger
-from broker.protocol.errors import BusError, shown
 from broker.protocol.events import Event
 from broker.protocol.projections import native_event
 from broker.protocol.topics import LIFECYCLE
@@ -46,6 +41,7 @@ from . import service
 from .dispatch import Dispatcher
 from .enclosure import NONE
 from .report_queue import ReportQueue
+from .reporting import publish_report
 from .reports import DEAD_LETTER_TOPIC
 from .service import BUS_SECONDS, TURN_SECONDS
 from .shell_source import HookSet, ShellSource, enclosing, tell_scan, tell_state
@@ -112,9 +108,7 @@ class ShellService:
 
     def run(self) -> None:
         """Serve until told to stop."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        service.heed_signals(self._stop, self._rescan)
         for source in self._sources:
             source.open()
         if self._workspace is not None:
@@ -148,23 +142,13 @@ class ShellService:
         self._publisher.close()
 
     def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
-        """A report is about an event, not caused by handling it: it keeps the event's depth.
-
-        One that cannot be published is logged, whatever the reason: hooks matter more than their reports.
-        """
+        """Publish a report; a dead letter stands in the log too."""
         if topic == DEAD_LETTER_TOPIC:
             facts = {name: payload[name] for name in ("hook", "command", "status", "exit_code", "reason")}
             facts["on"] = native_event(payload["dialect"], payload["event"])  # `event` is the log's own word
             facts["path"] = payload["path"]
             log.warning("a hook failed", **facts, stderr=payload["stderr"][-LOGGED_CHARACTERS:])
-        try:
-            self._publisher.publish(
-                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
-            )
-        except BusError as error:
-            log.error("a report could not be published", topic=topic, error=str(error))
-        except Exception as error:
-            log.error("a report could not be published", topic=topic, error=shown(error, LOGGED_CHARACTERS))
+        publish_report(self._publisher, log, topic, payload, event)
 
     def _counters(self) -> dict[str, Any]:
         pool, reaper = self._pool.stats, self._reaper.stats
@@ -184,17 +168,14 @@ class ShellService:
     def _say_ready(self) -> None:
         running = [source.hooks for source in self._sources if source.refusal is None]
         hooks = len(self._workspace.plan) if self._workspace is not None and self._workspace in running else 0
-        line: dict[str, Any] = {"ready": True, "name": NAME, "pid": os.getpid(), "hooks": hooks}
+        facts: dict[str, Any] = {"hooks": hooks}
         if self._home is not None:
             count = self._home.count if self._home in running else 0
-            line["librefang"] = {"home": self._home.workspace, "hooks": count}
+            facts["librefang"] = {"home": self._home.workspace, "hooks": count}
         if self._options.sandbox != NONE:
             refusal = next((source.refusal for source in self._sources if source.refusal is not None), None)
-            line |= {"sandbox": self._options.sandbox, "refusal": refusal}
-        print(orjson.dumps(line).decode(), flush=True)
-
-    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
-        self._stop.set()
+            facts |= {"sandbox": self._options.sandbox, "refusal": refusal}
+        service.say_ready(NAME, **facts)
 
 
 def _failed(path: str, error: Exception) -> None:

@@ -15,7 +15,6 @@ from broker.logs import get_logger
 from broker.protocol.events import Event
 from broker.protocol.projections import native_event
 
-from ..hooks.diagnostics import Diagnostic
 from ..hooks.invocation import Invocation
 from ..hooks.plan import Plan
 from ..hooks.spec import HookSpec
@@ -26,6 +25,7 @@ from ..sources.librefang_hooks import Scan
 from ..sources.resolve import Resolved, Unresolved
 from .dispatch import Dispatcher
 from .enclosure import NONE, open_sandbox
+from .reporting import log_diagnostics
 
 log = get_logger("subscribers.shell")
 
@@ -135,7 +135,7 @@ def enclosing(kind: str, limits: Limits, prxbus_folder: str) -> Callable[[str], 
 def tell_state(state: SourceState) -> None:
     """Log what is in force for one file, and every remark about it."""
     log.info("hooks are in force", path=state.path, hooks=len(state.specs), status=state.status)
-    _tell(state.diagnostics)
+    log_diagnostics(log, state.diagnostics)
 
 
 def tell_scan(scan: Scan) -> None:
@@ -146,7 +146,7 @@ def tell_scan(scan: Scan) -> None:
         log.info("a hook was changed", path=state.path, **_described(state))
     for path in scan.removed:
         log.info("a hook was removed", path=path)
-    _tell(scan.diagnostics)
+    log_diagnostics(log, scan.diagnostics)
     if not scan.failed:
         counts = {"added": len(scan.added), "changed": len(scan.changed), "removed": len(scan.removed)}
         log.info("hooks were scanned", path=scan.root, hooks=scan.hooks, **counts)
@@ -156,9 +156,3 @@ def _described(state: SourceState) -> dict[str, Any]:
     first = state.specs[0]
     events = ", ".join(native_event(first.dialect, spec.event) for spec in state.specs)
     return {"hook": first.name, "events": events, "command": " ".join((first.command, *first.args))}
-
-
-def _tell(diagnostics: tuple[Diagnostic, ...]) -> None:
-    for diagnostic in diagnostics:
-        say = {"error": log.error, "warning": log.warning, "info": log.info}[diagnostic.severity]
-        say(diagnostic.render())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
@@ -19,6 +19,7 @@ from broker.protocol.events import Event
 
 from ..hooks.transform_chain import Handler, Walk
 from ..runtimes.pool import RunPool
+from .asking import Ask
 from .transform_reports import RUN_TOPIC, TRANSFORM_TOPIC, failure_report, record
 from .transform_steps import Question, Step, question
 
@@ -29,28 +30,6 @@ log = get_logger("subscribers.transform")
 
 Publish = Callable[[str, dict[str, Any], Event], None]
 """Publishes a report: topic, payload and the event that it is about. Raises nothing."""
-
-
-class Ask(Protocol):
-    """As much of :class:`broker.client.decider.Ask` as is needed here."""
-
-    @property
-    def event(self) -> Event:
-        """The event that an opinion is wanted on."""
-
-    @property
-    def deadline(self) -> float:
-        """In seconds of ``time.monotonic()``."""
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the asker waits no longer."""
-
-    def reply(self, answers: Iterable[Answer], /) -> bool:
-        """Answer."""
-
-    def fail(self, why: str, /) -> bool:
-        """Say that there is no answer."""
 
 
 class Chain(Protocol):

@@ -12,22 +12,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import sysconfig
 import tempfile
 import threading
 import time
-from types import FrameType
+from functools import partial
 from typing import Any, Final
-
-import orjson
 
 from broker.client import Decider, Publisher
 from broker.client.context import CAUSE_VARIABLE, DEPTH_VARIABLE
 from broker.logs import get_logger
-from broker.protocol.errors import shown
-from broker.protocol.events import Event
 from broker.protocol.topics import LIFECYCLE
 
 from ..config.transforms import Transform
@@ -45,6 +40,7 @@ from ..runtimes.transform_pool import FunctionPool, LoadFailed
 from ..sources.handlers import HandlerUnit, entry_points, find
 from . import service
 from .enclosure import NONE, open_sandbox
+from .reporting import publish_report
 from .service import BUS_SECONDS, TURN_SECONDS
 from .transform_asks import Asks
 from .transform_registry import Registry
@@ -55,8 +51,6 @@ TOPIC: Final = f"{LIFECYCLE}{transform_command.EVENT}"
 
 HOLD_SECONDS: Final = 1.0
 """How long the broker may take to cease asking."""
-
-ERROR_CHARACTERS: Final = 300
 
 _WITHHELD: Final = frozenset({DEPTH_VARIABLE, CAUSE_VARIABLE})
 """What handlers of a file do not find in their environment, besides our secrets."""
@@ -87,13 +81,11 @@ class TransformService:
             *(os.environ, self._workspace, self._units, self._open_pool, self._make_handler),
             why_not=None if gate is None else gate.of_loaded,
         )
-        self._asks = Asks(self._registry, self._pool, self._publish)
+        self._asks = Asks(self._registry, self._pool, partial(publish_report, self._publisher, log))
 
     def run(self) -> None:
         """Serve until told to stop."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        service.heed_signals(self._stop, self._rescan)
         self._enclose()
         self._registry.load()
         self._registry.start()
@@ -186,15 +178,6 @@ class TransformService:
 
     # -- what is told -------------------------------------------------------------------------
 
-    def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
-        """A report is about an event, not caused by handling it: it keeps the event's depth."""
-        try:
-            self._publisher.publish(
-                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
-            )
-        except Exception as error:  # handlers matter more than their reports
-            log.error("a report could not be published", topic=topic, error=shown(error, ERROR_CHARACTERS))
-
     def _counters(self) -> dict[str, Any]:
         pool = self._pool.stats
         return {
@@ -208,13 +191,10 @@ class TransformService:
     def _say_ready(self) -> None:
         refusal = self._asks.refusal
         transforms = len(self._registry.handlers) if refusal is None else 0
-        line: dict[str, Any] = {"ready": True, "name": NAME, "pid": os.getpid(), "transforms": transforms}
+        facts: dict[str, Any] = {"transforms": transforms}
         if self._options.sandbox != NONE:
-            line |= {"sandbox": self._options.sandbox, "refusal": refusal}
-        print(orjson.dumps(line).decode(), flush=True)
-
-    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
-        self._stop.set()
+            facts |= {"sandbox": self._options.sandbox, "refusal": refusal}
+        service.say_ready(NAME, **facts)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -11,26 +11,22 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import threading
 import time
-from types import FrameType
 from typing import Any, Final
-
-import orjson
 
 from broker.client import Publisher, Subscriber
 from broker.logs import get_logger
-from broker.protocol.errors import BusError, shown
+from broker.protocol.errors import BusError
 from broker.protocol.events import Event
 from broker.protocol.topics import LIFECYCLE
 
-from ..hooks.diagnostics import Diagnostic
 from ..runtimes.deadlines import Deadlines
 from ..runtimes.wasm_engine import prepare_cache
 from ..sources.plugins_workspace import PluginSet, WorkspacePlugins
 from . import service
+from .reporting import log_diagnostics, publish_report
 from .reports import DEAD_LETTER_TOPIC
 from .service import BUS_SECONDS, TURN_SECONDS
 from .wasm_dispatch import PluginDispatcher
@@ -94,9 +90,7 @@ class WasmService:
 
     def run(self) -> bool:
         """Serve until told to stop; whether everything has ended, so that the process may end in order."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_stop)
-        signal.signal(signal.SIGHUP, lambda *_: self._rescan.set())
+        service.heed_signals(self._stop, self._rescan)
         self._plugins.load()
         self._plugins.start()
         self._others.start()
@@ -148,26 +142,17 @@ class WasmService:
         return Publisher(f"{NAME}/{plugin}", runtime_dir=self._runtime_dir, oversize="reject")
 
     def _publish(self, topic: str, payload: dict[str, Any], event: Event) -> None:
-        """A report is about an event, not caused by handling it: it keeps the event's depth.
-
-        One that cannot be published is logged, whatever the reason: plugins matter more than their reports.
-        """
+        """Publish a report; a dead letter stands in the log too."""
         if topic == DEAD_LETTER_TOPIC:
             facts = {"hook": payload["hook"], "on": payload["event"], "status": payload["status"]}
             reason = (payload["reason"] or "")[:LOGGED_CHARACTERS]
             log.warning("a plugin's call failed", **facts, reason=reason)
-        try:
-            self._publisher.publish(
-                topic, payload, session_id=event.session_id, depth=event.depth, caused_by=event.id
-            )
-        except Exception as error:
-            log.error("a report could not be published", topic=topic, error=shown(error, LOGGED_CHARACTERS))
+        publish_report(self._publisher, log, topic, payload, event)
 
     def _tell(self, found: PluginSet) -> None:
         names = [plugin.manifest.name for plugin in found.plugins]
         log.info("plugins are in force", path=self._plugins.folder, plugins=names)
-        for diagnostic in found.news:
-            _log(diagnostic)
+        log_diagnostics(log, found.news)
         self._dispatcher.use(found.plugins)
 
     def _failed(self, error: Exception) -> None:
@@ -175,11 +160,7 @@ class WasmService:
 
     def _say_ready(self) -> None:
         plugins = len(self._plugins.current.plugins)
-        line = {"ready": True, "name": NAME, "pid": os.getpid(), "plugins": plugins}
-        print(orjson.dumps(line).decode(), flush=True)
-
-    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
-        self._stop.set()
+        service.say_ready(NAME, plugins=plugins)
 
 
 def _cache(directory: str | None) -> str | None:
@@ -199,11 +180,6 @@ def _state_dir() -> str:
     from platformdirs import user_state_dir
 
     return os.path.join(user_state_dir("prxbus"), "plugins")
-
-
-def _log(diagnostic: Diagnostic) -> None:
-    say = {"error": log.error, "warning": log.warning, "info": log.info}[diagnostic.severity]
-    say(diagnostic.render())
 
 
 def main(argv: list[str] | None = None) -> int:
