@@ -12,7 +12,7 @@ from typing import Any, Final
 from broker.logs import Logger, get_logger
 
 from ..dialects.rolebox_rules import NAME as DIALECT
-from ..hooks.module_hook import ModuleReturn
+from ..hooks.module_hook import HANDLER_OF, ModuleReturn
 from ..hooks.module_plan import State
 from ..hooks.outcome import NOTHING, Captured, Outcome, Status
 from ..hooks.spec import HookSpec
@@ -101,6 +101,14 @@ def log_state(hook: InForce, state: State) -> None:
         if state.reason is not None:
             REGISTRY.warning(
                 f'Custom hook "{name}" onLoad threw', err=state.detail or state.reason, role=hook.link.role
+            )
+        without = sorted(event for event in hook.link.events if HANDLER_OF[event] not in state.handlers)
+        if without:
+            REGISTRY.warning(
+                f'Custom hook "{name}" has no handler for {", ".join(without)}: nothing happens then',
+                exports=state.handlers,
+                role=hook.link.role,
+                module=hook.module.path,
             )
 
 

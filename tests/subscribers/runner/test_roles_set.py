@@ -83,12 +83,22 @@ def logged() -> Iterator[StringIO]:
     configure()
 
 
+def test_an_event_without_a_handler_is_warned_about(roles: RoleSet, logged: StringIO) -> None:
+    """A name that is misspelt in a module is otherwise heard of by nobody: nothing happens, for ever."""
+    log_state(next(iter(roles.hooks.values())), State("loaded", ("onEvent",)))
+    *_, line = map(orjson.loads, logged.getvalue().splitlines())
+    assert (line["logger"], line["level"]) == ("hook:custom-registry", "warning")
+    assert line["event"] == 'Custom hook "late" has no handler for chat.message: nothing happens then'
+    assert (line["exports"], line["role"]) == (["onEvent"], "The Coder")
+
+
 def test_the_log_has_the_page_s_names_and_messages(roles: RoleSet, logged: StringIO) -> None:
     """Loader, registry, and a logger for each hook; what a hook logs cannot pose as something else."""
     hook = next(iter(roles.hooks.values()))
     log_state(hook, State("loading"))
-    log_state(hook, State("loaded", ("onEvent",)))
-    log_state(hook, State("loaded", ("onEvent",), "onLoad threw: Error: no", "trace"))
+    both = ("onEvent", "onChatMessage")
+    log_state(hook, State("loaded", both))
+    log_state(hook, State("loaded", both, "onLoad threw: Error: no", "trace"))
     log_state(hook, State("refused", (), "SyntaxError", None, kept=True))
     log_state(hook, State("quarantined", (), "it ended"))
     log_missing(roles.missing[1])
