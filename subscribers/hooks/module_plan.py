@@ -30,14 +30,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from .module_hook import Handler, ModuleHook
+from .restarts import Restarts
 
 STRIKE_S: Final = 600.0
 """Seconds after which a strike is forgotten."""
-
-FIRST_PAUSE_S: Final = 0.1
-LAST_PAUSE_S: Final = 5.0
-HEALTHY_S: Final = 30.0
-"""Seconds after which a process that ends is started again without a pause."""
 
 StateName: TypeAlias = Literal["loading", "loaded", "refused", "quarantined"]
 
@@ -107,8 +103,7 @@ class ModulePlan:
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
-        self._pause = 0.0
-        self._started = 0.0
+        self._restarts = Restarts()
 
     # -- what is wanted -----------------------------------------------------------------------
 
@@ -217,7 +212,7 @@ class ModulePlan:
 
     def started(self, now: float) -> None:
         """A process was started."""
-        self._started = now
+        self._restarts.started(now)
 
     def ended(
         self, begun: Iterable[str], now: float, reason: str, *, serving: bool = False
@@ -239,11 +234,7 @@ class ModulePlan:
         self._tidy()
         if guilty:  # what ended it is not loaded by the next one
             return now, guilty
-        if now - self._started >= HEALTHY_S:
-            self._pause = 0.0
-        due = now + self._pause
-        self._pause = min(max(self._pause * 2, FIRST_PAUSE_S), LAST_PAUSE_S)
-        return due, guilty
+        return self._restarts.ended(now), guilty
 
     def blame(
         self, begun: Iterable[str], now: float, reason: str, loading: Sequence[str] = ()

@@ -19,9 +19,9 @@ from typing import Any, Final, Protocol
 from broker.logs import get_logger
 
 from ..hooks.diagnostics import Diagnostic
+from ..hooks.restarts import Restarts
 from ..runtimes.python_board import Underway
 from ..sources.handlers import HandlerUnit
-from .restarts import Restarts
 
 READY_SECONDS: Final = 40.0
 """How long a worker may take to load its file and to connect."""

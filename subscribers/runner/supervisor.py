@@ -22,7 +22,7 @@ import orjson
 
 from broker.logs import get_logger
 
-from .restarts import Restarts
+from ..hooks.restarts import Restarts
 
 READY_SECONDS: Final = 30.0
 """How long a process may take to say that it is ready, at the first start."""

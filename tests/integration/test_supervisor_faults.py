@@ -63,7 +63,7 @@ def test_tries_that_fail_have_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """A process that had worked for long is not started in a tight loop when the system has no room."""
     log = tmp_path / "log"
     failures: list[int] = []
-    monkeypatch.setattr("subscribers.runner.restarts.HEALTHY_SECONDS", 0.3)
+    monkeypatch.setattr("subscribers.hooks.restarts.HEALTHY_SECONDS", 0.3)
     plain = subprocess.Popen
 
     def kill(_: Supervisor, said: Mapping[str, Any]) -> None:

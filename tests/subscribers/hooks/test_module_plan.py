@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscribers.hooks.module_hook import ModuleHook
-from subscribers.hooks.module_plan import HEALTHY_S, STRIKE_S, Change, ModulePlan, Standing, State
+from subscribers.hooks.module_plan import STRIKE_S, Change, ModulePlan, Standing, State
+from subscribers.hooks.restarts import HEALTHY_SECONDS
 
 
 def hook(name: str, digest: str = "1") -> ModuleHook:
@@ -226,7 +227,7 @@ def test_a_process_starts_again_at_once_and_then_after_growing_pauses() -> None:
     )
     assert plan.ended(["a"], 1.0, "x") == (1.0, ("a",))
     plan.started(10.0)
-    assert plan.ended([], 10.0 + HEALTHY_S, "x")[0] == 10.0 + HEALTHY_S
+    assert plan.ended([], 10.0 + HEALTHY_SECONDS, "x")[0] == 10.0 + HEALTHY_SECONDS
 
 
 def test_a_successor_takes_over_what_it_has_loaded() -> None:

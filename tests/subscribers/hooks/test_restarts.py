@@ -1,6 +1,6 @@
 """When a process that ended is started again."""
 
-from subscribers.runner.restarts import HEALTHY_SECONDS, LAST_PAUSE, Restarts
+from subscribers.hooks.restarts import HEALTHY_SECONDS, LAST_PAUSE, Restarts
 
 
 def test_the_first_restart_is_at_once_and_pauses_double() -> None:
