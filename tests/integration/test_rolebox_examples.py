@@ -116,7 +116,8 @@ def test_the_commands_of_the_readme_show_its_role(roles: Roles, tmp_path: Path) 
     commands = re.findall(r"^\$ prxbus (.*)$", shown, re.MULTILINE)
     place = str(reviewer(tmp_path))
     looking, trying, serving, asking = (
-        [place if word == "reviewer" else word for word in shlex.split(command)] for command in commands
+        [place if word == "reviewer" else word for word in shlex.split(command, comments=True)]
+        for command in commands
     )
     assert serving == ["up", "--role", place]
     assert prxbus(*looking).stdout.endswith("Checked: in order\n")
