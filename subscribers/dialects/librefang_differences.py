@@ -6,24 +6,14 @@ sees to it that none is without. It decides nothing.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from broker.protocol.catalogue_derivations import PREVIEW_CODE_POINTS
 
 from ..hooks.invocation import OUTPUT_LIMIT
 from ..hooks.withheld import WITHHELD
 from . import librefang_rules as rules
-
-
-class Difference(NamedTuple):
-    """One row: what it is about, what the page says, what the program does, and what prxbus does."""
-
-    number: str
-    topic: str
-    page: str
-    program: str
-    here: str
-
+from .document_rows import Difference
 
 _SILENT = "nothing"
 _KEYS = ", ".join(f"`{key.name}`" for key in rules.KEYS)

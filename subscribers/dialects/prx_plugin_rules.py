@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..hooks.diagnostics import Severity
+from .document_rows import Key
 
 FOLDER: Final = "plugins"
 """Folder of a workspace that holds one folder for each plugin."""
@@ -62,16 +63,6 @@ LIMITS: Final = (
     Limit("max_fuel", None, 1, MAX_FUEL, "instructions", "fuel of one call; unlimited unless set"),
     Limit("max_kv_storage_mb", 10, 0, 1_024, "MiB", "keys and values that the plugin keeps in `kv`"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key of the manifest, for readers and for the documents."""
-
-    name: str
-    type: str
-    default: str
-    meaning: str
 
 
 KEYS: Final = (

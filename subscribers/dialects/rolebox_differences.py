@@ -6,21 +6,11 @@ a test sees to it that none is without. It decides nothing.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..hooks import role_pending
 from . import rolebox_rules as rules
-
-
-class Difference(NamedTuple):
-    """One row: what it is about, what the page says, what the program does, and what prxbus does."""
-
-    number: str
-    topic: str
-    page: str
-    program: str
-    here: str
-
+from .document_rows import Difference
 
 _SILENT = "nothing"
 _AS_PAGE = "as the page"

@@ -23,11 +23,11 @@ Of a function's life (gates, transitions, observers, continuation) nothing is do
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from ..hooks.diagnostics import Severity
 from ..hooks.module_hook import HANDLER_OF
+from .document_rows import Key
 from .rolebox_spec import Phase
 
 NAME: Final = "rolebox"
@@ -143,16 +143,6 @@ SIGNS: Final = frozenset({*OWN_KEYS, *OTHER_KEYS}) - {
 
 HOOKS_KEYS: Final = ("custom", "builtin", "recovery")
 FILTER_KEYS: Final = ("tools", "eventTypes")
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key of a hook, for readers and for the documents."""
-
-    name: str
-    type: str
-    default: str
-    meaning: str
 
 
 KEYS: Final = (

@@ -6,7 +6,8 @@ from typing import Final
 
 import pytest
 
-from subscribers.dialects.rolebox_differences import DIFFERENCES, Difference
+from subscribers.dialects.document_rows import Difference
+from subscribers.dialects.rolebox_differences import DIFFERENCES
 from subscribers.hooks import role_pending
 from subscribers.runtimes.node_program import OLDEST, NodeProgram
 from subscribers.sources import role_integrity
