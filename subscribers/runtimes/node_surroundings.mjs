@@ -4,6 +4,9 @@
 // and callbacks, and its number is written into shared memory while its code runs, where it can be read when
 // the thread does not answer any more), what a hook may not do to the process, and how much it may print and
 // log. Refuses to know modules, handlers and calls.
+//
+// All hooks of a thread share what stands here: whoever sets something of it anew gets an error at its own line,
+// and the others go on as before.
 
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { Console } from 'node:console';
@@ -13,6 +16,7 @@ import v8 from 'node:v8';
 
 import { CELL } from './node_cells.mjs';
 import { inWords, traceOf } from './node_hook.mjs';
+import { protect, protectLanguage } from './node_language.mjs';
 
 const NOTE_MS = 1;
 const PER_SECOND = 50;
@@ -47,6 +51,7 @@ export function surround(shared, mostBytes, send, tooMuch) {
   tellCause();
   guardProcess();
   printForHooks();
+  lockGlobals();
   syncBuiltinESMExports(); // also for who imports a name of node:process
 }
 
@@ -253,6 +258,21 @@ function astray(thrown, what) {
   const fields = { detail: traceOf(thrown) ?? undefined };
   if (hook) hook.log.error(`${what}: ${inWords(thrown)}`, fields);
   else print(`${what}: ${inWords(thrown)}\n${fields.detail ?? ''}`);
+}
+
+// ---- what is everybody's stays as it is
+
+function lockGlobals() {
+  for (const name of ['exit', 'reallyExit', 'kill', 'env']) {
+    Object.defineProperty(process, name, { writable: false, configurable: false });
+  }
+  protect(console, true);
+  for (const name of Reflect.ownKeys(globalThis)) {
+    const { configurable, get } = Reflect.getOwnPropertyDescriptor(globalThis, name);
+    if (!configurable || get) continue; // Node puts a value in the place of a getter when it is first needed
+    Object.defineProperty(globalThis, name, { writable: false, configurable: false });
+  }
+  protectLanguage();
 }
 
 // ---- what is printed goes to standard error, under the hook's name

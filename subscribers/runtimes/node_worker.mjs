@@ -6,14 +6,16 @@
 // From the main thread: a text or bytes (a `call` frame), a number (answer it), or an object `{do, ...}`.
 // To it: a text (a frame for the parent), or an object.
 
-import { parentPort, workerData } from 'node:worker_threads';
+import threads from 'node:worker_threads';
 
 import { CELL } from './node_cells.mjs';
 import { Hook, inWords, traceOf } from './node_hook.mjs';
 import { ModuleGraph, NotCode, placeOf } from './node_loader.mjs';
 import { account, enter, injectRateOf, loggerOf, stopTimersOf, surround } from './node_surroundings.mjs';
 
+const { parentPort, workerData } = threads;
 const { cells, loadMs, memoryBytes } = workerData;
+Object.assign(threads, { parentPort: null, workerData: null }); // ours: no hook speaks for this thread
 const { setTimeout: startTimer, setInterval: startInterval, clearTimeout: stopTimer } = globalThis;
 
 const LOOK_MS = 500;

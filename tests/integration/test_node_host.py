@@ -375,6 +375,67 @@ def test_what_a_call_starts_is_told_its_depth_and_cause(on: NodeScene) -> None:
         until(partial(on.injected.__contains__, late), f"{mine} in a timer")
 
 
+RUDE = """
+JSON.stringify = () => 'mine'
+globalThis.JSON = null
+globalThis.Promise = class {}
+Promise.prototype.then = () => 1
+Object.prototype.then = () => 1
+Object.prototype.toJSON = () => 1
+Array.prototype.toJSON = () => 1
+Array.prototype.push = null
+Array.prototype[Symbol.iterator] = null
+Map.prototype.get = () => 1
+String.prototype.slice = null
+Object.keys = () => []
+Reflect.apply = null
+Atomics.load = () => 0
+Buffer.from = null
+globalThis.setTimeout = null
+console.log = null
+globalThis.console = null
+process.exit = null
+parentPort.postMessage({ guilty: 1, reason: 'not I' })
+workerData.cells.fill(1)
+"""
+"""What would change the language, or speak, for all hooks of a thread."""
+
+POLITE = """
+const own = { toString: () => 'own', then: 1, toJSON: () => 'mine' }; own.hasOwnProperty = 1; own.valueOf = 2;
+const list = [1, 2]; list.map = 1; list.toString = () => 'list'; list.toJSON = () => 'listed';
+class Mine extends Map { get() { return 'mine'; } }
+const error = new RangeError('x'); error.name = 'Named'; error.message = 'told';
+function Old() {} Old.prototype = Object.create(Error.prototype); Old.prototype.toString = () => 'old';
+Old.prototype.constructor = Old;
+Error.stackTraceLimit = 20;
+Array.prototype.lastOne ??= function () { return this.at(-1); };
+BigInt.prototype.toJSON ??= function () { return String(this); };
+globalThis.counted = 1; globalThis.counted += 1;
+const quiet = Object.create(console); quiet.log = () => 'quiet';
+""".replace("\n", " ")
+SHOWN = "[`${own} ${list} ${new Mine().get()} ${error} ${new Old()}`, [7].lastOne(), 1n, counted, own, list]"
+
+
+def test_no_hook_changes_what_all_share(on: NodeScene) -> None:
+    """Each gets an error at its own line, and the others never notice; its own objects are its own affair."""
+    imports = "import { parentPort, workerData } from 'node:worker_threads';\n"
+    rude = RUDE.strip().splitlines()
+    for number, line in enumerate(rude):
+        on.javascript(f"rude{number}", f"{imports}export default {{\n onEvent() {{\n{line};\n }} }}")
+    polite = f"{POLITE} export const onEvent = (ctx) => ctx.inject(JSON.stringify({SHOWN}));"
+    on.javascript("polite", polite)
+    on.settled()
+    for number, line in enumerate(rude):
+        said = on.call(f"rude{number}", "onEvent", {})
+        assert said.status == "failed", line
+        assert f"rude{number}.mjs:4" in str(said.detail), line
+    assert on.call("polite", "onEvent", {}).injected == (
+        '["own list mine Named: told old",7,"1",2,"mine","listed"]',
+    )
+    assert {state.name for name, state in on.settled().items() if "rude" in name} == {"loaded"}
+    assert on.host.counters()["restarts"] == 0
+
+
 def test_what_is_injected_late_goes_its_own_way(on: NodeScene) -> None:
     """After its call, after its time and from onLoad: each text arrives once, with its session."""
     on.javascript(
