@@ -141,8 +141,8 @@ def _hook_lines(hook: HookInfo) -> Iterator[str]:
         yield from (f"{indent}{said.render()}" for said in _reasons(hook))
     if hook.problem is not None and not _reasons(hook):
         yield f"{indent}{hook.problem}"
-    if state is not None and state.name == "loaded":
-        yield f"{indent}exports {', '.join(state.handlers) or 'nothing that is known'}"
+    if state is not None and state.name == "loaded" and state.handlers:
+        yield f"{indent}exports {', '.join(state.handlers)}"
         if state.reason is not None:
             yield f"{indent}{state.reason}"
     if hook.without_handler and hook.problem is None:

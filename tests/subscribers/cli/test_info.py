@@ -208,6 +208,11 @@ def test_a_check_loads_the_modules(role: Path, typed: Type) -> None:
     assert "exports onToolBefore" in text
     assert "no handler for event: nothing happens then" in text
     assert text.endswith("Checked: in order\n")
+    (role / "hooks" / "guard.py").write_text(GUARD.replace("on_tool_before", "on_tool_befor"))
+    text = typed(str(role), "--check", status=1)
+    assert text.count("handler") == 1
+    assert "FAILED  guard" in text
+    assert "its module exports no handler that an event could call" in text
 
 
 def test_a_check_finds_what_does_not_load(role: Path, typed: Type, node: NodeProgram) -> None:
