@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ from subscribers.runtimes.pool import RunPool
 from subscribers.runtimes.reaper import Reaper
 from subscribers.sources.codex_documents import Configured, Documents, Places
 from subscribers.sources.codex_layers import Switches
-
-SECONDS = 30.0
+from tests.subscribers.runner.fake_ask import SECONDS, FakeAsk
 
 
 def printed(text: str, *, exit_code: int = 0, stderr: str = "") -> Outcome:
@@ -61,39 +60,6 @@ class FakeRuns(Runs):
         """End the threads of the parts that are never used."""
         self._reaper.close(time.monotonic())
         self._deadlines.close()
-
-
-class FakeAsk:
-    """An ask, and what it was answered."""
-
-    def __init__(self, event: Event, seconds: float) -> None:
-        self.event = event
-        self.deadline = time.monotonic() + seconds
-        self.cancelled = False
-        self.answers: list[Answer] | None = None
-        self.error: str | None = None
-        self.answered = threading.Event()
-        self.times = 0
-
-    def reply(self, answers: Iterable[Answer], /) -> bool:
-        """It is answered."""
-        self.answers = list(answers)
-        return self._done()
-
-    def fail(self, why: str, /) -> bool:
-        """There is no answer."""
-        self.error = why
-        return self._done()
-
-    def _done(self) -> bool:
-        self.times += 1
-        self.answered.set()
-        return self.times == 1
-
-    def wait(self) -> FakeAsk:
-        """Wait for the answer."""
-        assert self.answered.wait(SECONDS)
-        return self
 
 
 class Stage:

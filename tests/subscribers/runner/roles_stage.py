@@ -5,12 +5,11 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
-from broker.protocol.decisions import Answer, Decision, Heard, input_of, merge
 from broker.protocol.events import PUBLISHER_BYTES, Event
 from subscribers.hooks.module_hook import ModuleCall, ModuleHook, ModuleReturn
 from subscribers.hooks.role_chain import Link, Phase, ordered
@@ -20,51 +19,14 @@ from subscribers.runner.roles_dispatch import RolesDispatcher
 from subscribers.runner.roles_memory import Memory
 from subscribers.runner.roles_set import InForce, RoleSet
 from subscribers.runner.roles_store import RolesStore
+from tests.subscribers.runner.fake_ask import SECONDS, FakeAsk
 
-SECONDS = 30.0
 Does = Callable[[ModuleCall], ModuleReturn]
 
 
 def ok(*injected: str, edit: Any = None) -> ModuleReturn:
     """A handler that came to its end."""
     return ModuleReturn("ok", edit, injected)
-
-
-class FakeAsk:
-    """An ask, and what it was answered."""
-
-    def __init__(self, event: Event, seconds: float) -> None:
-        self.event = event
-        self.deadline = time.monotonic() + seconds
-        self.cancelled = False
-        self.answers: list[Answer] | None = None
-        self.error: str | None = None
-        self.answered = threading.Event()
-        self.on_reply: Callable[[], None] = lambda: None
-
-    def reply(self, answers: Iterable[Answer], /) -> bool:
-        """It is answered."""
-        self.on_reply()
-        self.answers = list(answers)
-        self.answered.set()
-        return time.monotonic() < self.deadline
-
-    def fail(self, why: str, /) -> bool:
-        """There is no answer."""
-        self.error = why
-        self.answered.set()
-        return True
-
-    def wait(self) -> FakeAsk:
-        """Wait for the answer."""
-        assert self.answered.wait(SECONDS)
-        return self
-
-    @property
-    def decision(self) -> Decision:
-        """What the bus makes of it."""
-        heard = Heard("roles", "open", None, 0.0, tuple(self.wait().answers or ()))
-        return merge([heard], input_of(self.event.payload))
 
 
 class FakeHosts:

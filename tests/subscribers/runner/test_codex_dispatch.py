@@ -14,7 +14,8 @@ from broker.protocol.decisions import Heard, merge
 from subscribers.hooks.outcome import Outcome
 from subscribers.runner.codex_reports import OBSERVED
 from subscribers.runner.codex_telling import CLAIM_S
-from tests.subscribers.runner.codex_stage import BASH, SECONDS, FakeAsk, Stage, block, only, printed
+from tests.subscribers.runner.codex_stage import BASH, Stage, block, only, printed
+from tests.subscribers.runner.fake_ask import SECONDS, FakeAsk
 
 
 def test_all_start_together_and_answer_in_configured_order(stage: Stage) -> None:

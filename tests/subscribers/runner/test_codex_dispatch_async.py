@@ -6,7 +6,8 @@ import threading
 
 from subscribers.hooks.outcome import Outcome
 from subscribers.runner.codex_dispatch import OVER
-from tests.subscribers.runner.codex_stage import BASH, SECONDS, Stage, block, only, printed
+from tests.subscribers.runner.codex_stage import BASH, Stage, block, only, printed
+from tests.subscribers.runner.fake_ask import SECONDS
 
 
 def test_asynchronous_handlers_are_heard_at_the_next_safe_point(stage: Stage) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from subscribers.hooks.outcome import Outcome
 from subscribers.runner.codex_dispatch import INLINE_BYTES, NO_ROOM
-from tests.subscribers.runner.codex_stage import BASH, SECONDS, FakeAsk, Stage, block, only, printed
+from tests.subscribers.runner.codex_stage import BASH, Stage, block, only, printed
+from tests.subscribers.runner.fake_ask import SECONDS, FakeAsk
 
 
 def test_a_handler_has_its_own_time_and_the_ask_has_all_of_it(stage: Stage) -> None:

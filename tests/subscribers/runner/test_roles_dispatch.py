@@ -20,7 +20,8 @@ from subscribers.runner.roles_dispatch import CLAIM_S, FUNCTIONS_TOPIC, LATE, NO
 from subscribers.runner.roles_lanes import PER_LANE
 from subscribers.runner.roles_reports import OBSERVED
 from tests.integration.waiting import until
-from tests.subscribers.runner.roles_stage import SECONDS, FakeAsk, Stage, ok
+from tests.subscribers.runner.fake_ask import SECONDS, FakeAsk
+from tests.subscribers.runner.roles_stage import Stage, ok
 
 BASH = {"tool": "Bash", "arguments": {"command": "ls"}}
 

@@ -12,7 +12,7 @@ from broker.protocol.decisions import Answer
 from broker.protocol.events import Claim, Event
 from subscribers.hooks.role_chain import NO_SUBJECT, Happening, Walk
 from subscribers.runner.roles_rounds import ANSWERED_BYTES, Result, Rounds
-from tests.subscribers.runner.roles_stage import FakeAsk
+from tests.subscribers.runner.fake_ask import FakeAsk
 
 ANSWER = Answer("h")
 
