@@ -155,13 +155,11 @@ def _reasons(hook: HookInfo) -> tuple[Diagnostic, ...]:
 
 
 def _function_lines(info: RoleInfo) -> Iterator[str]:
-    functions = info.role.functions
-    unknown = [each.name for each in functions if each.path is None and each.name in OWN_FUNCTIONS]
-    if len(unknown) < len(functions):
+    own = set(OWN_FUNCTIONS).difference(info.role.automatic)
+    functions = [each for each in info.role.functions if each.path is not None or each.name not in own]
+    if functions:
         yield "Functions"
     for function in functions:
-        if function.name in unknown:
-            continue
         marks = ["with the first message"] if function.name in info.role.automatic else []
         marks += ["locked"] if function.name in info.role.locked else []
         marks += [] if function.path is not None else [f"no {FUNCTIONS_FOLDER}/{function.name}.md"]

@@ -86,6 +86,8 @@ def test_a_role_is_shown_without_being_loaded(role: Path, typed: Type) -> None:
     assert "found   guard  tool.execute.before, event  hooks/guard.py" in text
     assert "review  (with the first message, locked)" in text
     assert "plan" not in text  # rolebox's own, which nobody has written here
+    (role / "role.yaml").write_text(ROLE.replace("[review]", "[plan]", 1))
+    assert "plan  (with the first message, locked, no functions/plan.md)" in typed(str(role))
     assert "nothing was accepted yet" in text
     assert text.endswith("modules not loaded (--check loads them): in order\n")
 
