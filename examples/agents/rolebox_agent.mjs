@@ -1,7 +1,7 @@
 // An agent in Node whose role has hooks: one turn, five lines of which are the hooks'. The model is made up.
 //
 //     prxbus up --role examples/roles/quality
-//     prxbus adapter node > rolebox.mjs        # beside this file
+//     prxbus adapter node > examples/agents/rolebox.mjs
 //     node examples/agents/rolebox_agent.mjs
 
 import { NotAllowed, Rolebox } from "./rolebox.mjs";

@@ -196,7 +196,8 @@ function found({ address, token }, directory) {
     try {
       return readFileSync(join(directory, name), "utf8").trim();
     } catch {
-      throw new Error(`no bus with an HTTP API in ${directory} (${name}); start one with 'prxbus up'`);
+      const hint = "start one with 'prxbus up', without --no-http";
+      throw new Error(`no bus with an HTTP API in ${directory} (${name}); ${hint}`);
     }
   };
   return {

@@ -26,13 +26,13 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, TypeAlias, TypeVar
 
 from broker.client import Decision, Publisher, aio
+from broker.places import runtime_directory
 from broker.protocol.errors import BusError, BusUnreachable
 
 SECONDS: Final = 10.0
 """How long a call waits for hooks, for each of its asks."""
 
-ABSENT: Final = "no bus answers; start one with 'prxbus up'"
-"""Said at once where there is none: an ask would wait for it as long as for an answer."""
+HINT: Final = "start one with 'prxbus up', or name its directory with runtime_dir or PRXBUS_RUNTIME_DIR"
 
 TOPIC: Final = "prx.lifecycle."
 TYPES: Final = {
@@ -82,7 +82,14 @@ _Steps: TypeAlias = Generator[_Ask | _Own, Any, Any]
 class _Calls:
     """What both adapters know: the session, and of each call its event, its subject and what comes back."""
 
-    def __init__(self, session: str, agent: str, role: str | None, timeout: float) -> None:
+    def __init__(
+        self,
+        session: str,
+        agent: str,
+        role: str | None,
+        timeout: float,
+        runtime_dir: str | os.PathLike[str] | None,
+    ) -> None:
         self.session = session
         self.agent = agent
         self.role = role
@@ -91,6 +98,7 @@ class _Calls:
         """The last decision; None where there was none."""
         self.problem: str | None = None
         """Why there was no answer to the last ask, or not from everybody; None when all is well."""
+        self._runtime_dir = runtime_dir
         self._refused: str | None = None  # why there is no publisher
         self._is_known = False  # whether the bus was told whose session it is
 
@@ -100,6 +108,11 @@ class _Calls:
         It is asked again by the next call, until it was heard.
         """
         return _Ask(f"{TOPIC}session_start", {"source": "startup", **self._who()})
+
+    def _absent(self) -> BusUnreachable:
+        """Said at once where there is no bus: an ask would wait for it as long as for an answer."""
+        where = runtime_directory(self._runtime_dir)
+        return BusUnreachable(self._refused or f"no bus answers in {where!r}; {HINT}")
 
     def _who(self) -> dict[str, str]:
         return {"agent": self.agent} if self.role is None else {"agent": self.agent, "role": self.role}
@@ -187,7 +200,7 @@ class Rolebox(_Calls):
         timeout: float = SECONDS,
         runtime_dir: str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__(session, agent, role, timeout)
+        super().__init__(session, agent, role, timeout, runtime_dir)
         self._publisher: Publisher | None = None
         try:
             self._publisher = Publisher(agent, runtime_dir=runtime_dir)
@@ -254,7 +267,7 @@ class Rolebox(_Calls):
     def _ask(self, ask: _Ask) -> Decision | None:
         try:
             if self._publisher is None or not self._publisher.ready:
-                raise BusUnreachable(self._refused or ABSENT)
+                raise self._absent()
             return self._heard(
                 self._publisher.ask(ask.topic, ask.payload, timeout=self.timeout, session_id=self.session)
             )
@@ -278,7 +291,7 @@ class AsyncRolebox(_Calls):
         timeout: float = SECONDS,
         runtime_dir: str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__(session, agent, role, timeout)
+        super().__init__(session, agent, role, timeout, runtime_dir)
         self._publisher = aio.Publisher(agent, runtime_dir=runtime_dir)
 
     async def __aenter__(self) -> Self:
@@ -344,7 +357,7 @@ class AsyncRolebox(_Calls):
     async def _ask(self, ask: _Ask) -> Decision | None:
         try:
             if self._refused is not None or not self._publisher.ready:
-                raise BusUnreachable(self._refused or ABSENT)
+                raise self._absent()
             return self._heard(
                 await self._publisher.ask(
                     ask.topic, ask.payload, timeout=self.timeout, session_id=self.session

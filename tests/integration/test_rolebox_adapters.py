@@ -268,6 +268,16 @@ def test_an_agent_that_a_hook_has_started_is_as_deep_as_it_says(bus: str) -> Non
     assert depths == [(3, "x:y:1"), (7, "x:y:1")]
 
 
+def test_without_a_bus_every_agent_says_where_none_is(tmp_path: Path) -> None:
+    """What it was given comes back, with the directory that was looked into and what to do."""
+    nowhere = str(tmp_path / "nothing")
+    for name, make in AGENTS.items():
+        ((value, problem),) = make(nowhere, [["chat_message", ["a"], False]], SECONDS)
+        assert value == "a", name
+        assert nowhere in problem, name
+        assert "'prxbus up'" in problem, name
+
+
 def test_a_bus_that_is_started_later_hears_whose_session_it_is(runtime_dir: Path) -> None:
     """An agent that began without one goes on, and its first call that can be asked tells the role first."""
     with Rolebox("s1", role="quality", timeout=SECONDS, runtime_dir=runtime_dir) as agent:
