@@ -22,7 +22,7 @@ from ..hooks.module_plan import State
 from ..hooks.trust_record import Changes, compare
 from ..runtimes.node_program import NodeMissing, NodeProgram, find_node, node_environment
 from ..sources.record_files import RecordUnusable
-from ..sources.role_directories import LoadedHook, LoadedRole, directory_of, load_role
+from ..sources.role_directories import LoadedHook, LoadedRole, directory_of, load_role, roles_below
 from ..sources.role_inspection import configured_directories
 from ..sources.role_integrity import Integrity, NoIntegrity, integrity_of
 from ..sources.role_lock import LockCheck, Sort, check_lock
@@ -132,8 +132,10 @@ def find_role(named: str, settings: Roles) -> str:
     directory = directory_of(named)
     if os.path.lexists(os.path.join(directory, rolebox_rules.FILE_NAME)):
         return directory
+    below = roles_below(directory)
+    hint = "" if below is None else f"; {below}"
     if os.sep in named:
-        raise UnknownRole(f"{named!r} is no role: there is no {directory}/{rolebox_rules.FILE_NAME}")
+        raise UnknownRole(f"{named!r} is no role: there is no {directory}/{rolebox_rules.FILE_NAME}{hint}")
     configured = configured_directories(settings)
     found = [path for path in configured if os.path.basename(path) == named]
     found = found or [path for path in configured if load_role(path).role.name == named]
@@ -143,7 +145,7 @@ def find_role(named: str, settings: Roles) -> str:
         raise UnknownRole(f"{named!r} names {len(found)} configured roles: write one of {', '.join(found)}")
     known = ", ".join(map(os.path.basename, configured)) or "none"
     what = "a directory without a role" if os.path.isdir(directory) else "no directory"
-    raise UnknownRole(f"{named!r} is {what}, and no configured role (roles.dirs names: {known})")
+    raise UnknownRole(f"{named!r} is {what}, and no configured role (roles.dirs names: {known}){hint}")
 
 
 def look(directory: str, settings: Roles, environ: Mapping[str, str], *, loads: bool) -> RoleInfo:

@@ -7,9 +7,9 @@ module, and to know whose sessions a role is for.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import Final, NamedTuple
 
 from ..dialects import rolebox_rules as rules
@@ -26,6 +26,11 @@ from .role_modules import EVERYTHING, Languages, NoModule, resolve_module
 
 _WARNINGS: Final = frozenset({"no_runtime"})
 """Reasons why a hook has no module that are no fault of the role."""
+
+SHOWN_ROLES: Final = 5
+"""Roles that are named to somebody who has named the folder around them."""
+LOOKED_AT: Final = 1_000
+"""Entries of a folder among which roles are sought that were meant."""
 
 
 class LoadedHook(NamedTuple):
@@ -117,7 +122,7 @@ def _unread(directory: str, path: str, reading: Reading) -> Diagnostic:
         code, message, hint = "no_directory", "there is no such directory", "correct the path"
     else:
         code, message = "no_role", f"{quote(directory)} has no {rules.FILE_NAME}"
-        hint = _other_spelling(directory) or "name a directory that has one"
+        hint = _other_spelling(directory) or roles_below(directory) or "name a directory that has one"
     return Diagnostic("error", code, path, None, None, None, message, hint)
 
 
@@ -130,6 +135,25 @@ def _other_spelling(directory: str) -> str | None:
     return (
         None if found is None else f"rename {quote(found)}: the name is {rules.FILE_NAME}, in this spelling"
     )
+
+
+def roles_below(directory: str) -> str | None:
+    """What to do where the roles lie one level deeper; None where none does."""
+    names = sorted(_folders_with_a_role(directory))
+    if not names:
+        return None
+    such = ", ".join(map(quote, names[:SHOWN_ROLES])) + (", ..." if len(names) > SHOWN_ROLES else "")
+    return f"name a directory that has one, as these below it: {such}"
+
+
+def _folders_with_a_role(directory: str) -> Iterator[str]:
+    try:
+        with os.scandir(directory) as entries:
+            for entry in islice(entries, LOOKED_AT):
+                if os.path.isfile(os.path.join(entry.path, rules.FILE_NAME)):
+                    yield entry.name
+    except OSError:
+        return
 
 
 def with_files(directory: str, role: Role, languages: Languages, environ: Mapping[str, str]) -> LoadedRole:

@@ -200,6 +200,8 @@ def test_a_configured_role_is_found_by_its_id_or_name(
         find_role("Codr", settings)
     with pytest.raises(UnknownRole, match=r"there is no /nothing/here/role\.yaml"):
         find_role("/nothing/here", settings)
+    with pytest.raises(UnknownRole, match=r'there is no .*/role\.yaml; name .* as these below it: "coder"'):
+        find_role(str(tmp_path), settings)
     assert "'codr' is no directory, and no configured role" in typed("codr", status=1)
 
 

@@ -114,12 +114,16 @@ def test_a_directory_without_a_role_says_why(tmp_path: Path) -> None:
         ("none", "no_directory", "correct the path"),
         ("empty", "no_role", "name a directory"),
         ("other", "no_role", 'rename "role.yml"'),
+        ("around", "no_role", 'as these below it: "a1", "a2", "a3", "a4", "a5", ...'),
         ("folder", "not_a_file", "regular file"),
     ):
         if place != "none":
             (tmp_path / place).mkdir()
         if place == "other":
             (tmp_path / place / "role.yml").write_text("name: x\n")
+        for number in range(6) if place == "around" else ():
+            (tmp_path / place / f"a{number + 1}").mkdir()
+            (tmp_path / place / f"a{number + 1}" / "role.yaml").touch()
         if place == "folder":
             (tmp_path / place / "role.yaml").mkdir()
         loaded = load_role(str(tmp_path / place))
