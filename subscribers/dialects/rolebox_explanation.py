@@ -15,8 +15,7 @@ from broker.protocol.projections import DIALECT_EVENTS, canonical_event
 from broker.protocol.topics import LIFECYCLE
 
 from ..hooks.diagnostics import Diagnostic
-from ..hooks.explanation import HANDLERS, Explained, Handler, Runtime, Status, TimeoutFrom
-from ..hooks.module_hook import Language
+from ..hooks.explanation import HANDLERS, Explained, Handler, Status, TimeoutFrom
 from . import rolebox_rules as rules
 from .explaining import by_place
 from .python_explanation import matcher as tools_in_words
@@ -24,8 +23,6 @@ from .rolebox_foreign import root_of
 from .rolebox_reading import Reading
 from .rolebox_spec import Role, RoleHook
 from .yaml_nodes import Node
-
-RUNTIME_OF: Final[dict[Language, Runtime]] = {"javascript": "node", "python": "python"}
 
 _NATIVE: Final = DIALECT_EVENTS[rules.NAME]
 _OF_HANDLER: Final = {native: event for event, native in _NATIVE.items() if native in rules.EVENTS}
