@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from broker.cli.main import main
 from subscribers.config.schema import Roles
 from subscribers.dialects.rolebox_lock import digest, orders
 from subscribers.runner import role_info
 from subscribers.runner.role_info import UnknownRole, find_role, look
 from subscribers.runtimes.node_program import NodeMissing, NodeProgram, find_node
+from tests.subscribers.cli.typing_commands import Type, as_json, typing
 
 ROLE = """\
 name: Coder
@@ -28,8 +27,6 @@ hooks:
     - {name: guard, events: [tool.execute.before, event], module: hooks/guard.py, filter: {tools: [edit]}}
 """
 GUARD = "def on_tool_before(ctx, tool, args):\n    return None\n"
-
-Type = Callable[..., str]
 
 
 @pytest.fixture
@@ -59,22 +56,8 @@ def node(require_tool: Callable[[str], str]) -> NodeProgram:
 
 @pytest.fixture
 def typed(capsysbinary: pytest.CaptureFixture[bytes]) -> Type:
-    """Types a command, and gives what it prints, errors too; it ends with ``status``."""
-
-    def run(*words: str, status: int = 0) -> str:
-        capsysbinary.readouterr()
-        ended = main(["info", *words])
-        told = capsysbinary.readouterr()
-        text = (told.out + told.err).decode()
-        assert ended == status, text
-        return text
-
-    return run
-
-
-def as_json(text: str) -> Any:
-    """The first line, which is JSON."""
-    return json.loads(text.splitlines()[0])
+    """Types commands."""
+    return partial(typing(capsysbinary), "info")
 
 
 def test_a_role_is_shown_without_being_loaded(role: Path, typed: Type) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from broker.cli.main import main
 from subscribers.cli.trust_start import Started, command, here, with_port
 from subscribers.config.schema import Settings
-
-Type = Callable[..., str]
+from tests.subscribers.cli.typing_commands import Type, as_json, typing
 
 
 @pytest.fixture
@@ -36,22 +31,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def typed(capsysbinary: pytest.CaptureFixture[bytes]) -> Type:
-    """Types a command, and gives what it prints, errors too; it ends with ``status``."""
-
-    def run(*words: str, status: int = 0) -> str:
-        capsysbinary.readouterr()
-        ended = main([*words])
-        told = capsysbinary.readouterr()
-        text = (told.out + told.err).decode()
-        assert ended == status, text
-        return text
-
-    return run
-
-
-def as_json(text: str) -> Any:
-    """The first line, which is JSON."""
-    return json.loads(text.splitlines()[0])
+    """Types commands."""
+    return typing(capsysbinary)
 
 
 def test_a_workspace_is_shown_then_recorded_then_removed(workspace: Path, typed: Type) -> None:
