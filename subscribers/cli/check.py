@@ -16,6 +16,7 @@ from broker.cli.printing import emit, emit_json, note
 from broker.cli.terminal import columns, in_colour, is_terminal
 
 from ..sources.inspect_kinds import KINDS, supported
+from ..sources.role_directories import roles_below
 
 FILES: Final = {
     "bash": "_shtab_compgen_files",
@@ -87,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
         lines = ExplanationLines(wide, os.getcwd(), colour=in_colour(sys.stdout, os.environ))
         emit("\n".join(lines.report(files)))
     if not files:
-        told = f"nothing to check here; looked for {supported()}"
-        note("check", told, as_json=options.json, code="nothing")
+        below = next(filter(None, map(roles_below, options.paths or (os.getcwd(),))), None)
+        told = f"looked for {supported()}" if below is None else f"of roles, {below}"
+        note("check", f"nothing to check here; {told}", as_json=options.json, code="nothing")
     return FAILED if any(file.is_broken for file in files) else DONE

@@ -205,6 +205,9 @@ def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     assert "nothing to check here; looked for " in done.stderr
     assert " hooks.json (prx)" in done.stderr
+    (tmp_path / "coder").mkdir()
+    (tmp_path / "coder" / "role.yaml").write_text("name: Coder\n")
+    assert 'of roles, name a directory that has one, as these below it: "coder"' in check(tmp_path).stderr
     done = check(tmp_path, "--json")
     assert json.loads(done.stdout) == {"files": []}
     assert json.loads(done.stderr)["code"] == "nothing"
