@@ -239,10 +239,18 @@ class LoadedHook:
     # -- on the hook's event loop -------------------------------------------------------------
 
     def _soon(self, call: PythonCall, callback: Callable[[], object]) -> None:
+        from .python_module_loop import NoThread
+
         try:
             self._event_loop().soon(callback)
         except RuntimeError as error:  # it has just been disposed
             self._raised(call, error)
+        except NoThread as error:  # whoever has used them up: another process may do better
+            reason = f"its process starts no thread any more: {error}"
+            self.world.replace(reason)
+            begun = call.slot >= 0
+            self._over(call)
+            call.lose(started=begun, reason=reason)
 
     def _event_loop(self) -> HookLoop:
         """The hook's own loop, from its first asynchronous handler on: importing asyncio takes its time."""

@@ -17,6 +17,7 @@ Decides which thread does what. Refuses to know role files, and what is wanted.
 from __future__ import annotations
 
 import argparse
+import io
 import mmap
 import os
 import resource
@@ -330,6 +331,14 @@ class Host:
         return None
 
 
+class _Shared(io.TextIOWrapper):
+    """Where all hooks print: none of them closes it for the others."""
+
+    def close(self) -> None:
+        """Write what there is."""
+        self.flush()
+
+
 def _data_bytes() -> int:
     """Memory of this process that counts against its limit."""
     with open("/proc/self/statm", "rb") as statm:
@@ -356,6 +365,8 @@ def main(argv: list[str] | None = None, handling: Handling = lambda _depth, _cau
     options = parser.parse_args(argv)
     configure("warning" if options.log_level == "warn" else options.log_level)
     os.dup2(2, 1)  # what hooks print is for people
+    people = open(2, "wb", buffering=0, closefd=False)  # noqa: SIM115 - to the end
+    sys.stdout = sys.stderr = _Shared(people, "utf-8", "backslashreplace", write_through=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.set_inheritable(options.channel, False)  # what hooks start is not to hold it open
     if options.board is not None:

@@ -22,8 +22,12 @@ OnError = Callable[[str, BaseException | None], None]
 """Told of what nobody else is: an exception in a task that nobody awaits, or in a callback."""
 
 
+class NoThread(Exception):
+    """The process has no room for one more thread, or a hook has spoilt how they are started."""
+
+
 class HookLoop:
-    """An event loop. Thread-safe."""
+    """An event loop. Thread-safe. Whatever needs it raises :class:`NoThread` where there can be none."""
 
     def __init__(self, name: str, on_error: OnError) -> None:
         self._name = name
@@ -75,10 +79,12 @@ class HookLoop:
                 raise RuntimeError("the hook has been disposed")
             if self._loop is None:
                 ready = threading.Event()
-                self._thread = threading.Thread(
-                    target=self._serve, args=(ready,), name=self._name, daemon=True
-                )
-                self._thread.start()
+                try:
+                    thread = threading.Thread(target=self._serve, args=(ready,), name=self._name, daemon=True)
+                    thread.start()
+                except RuntimeError as error:
+                    raise NoThread(str(error)) from None
+                self._thread = thread
                 ready.wait()
             assert self._loop is not None
             return self._loop

@@ -492,6 +492,27 @@ def test_the_end_disposes_every_hook_and_leaves_no_process(tmp_path: Path) -> No
     assert scene.begin("ends").result().error == "the test host is being closed"
 
 
+def test_a_hook_that_spoils_what_others_need_costs_a_process_and_nobody_else(on: ModuleScene) -> None:
+    """One takes all threads, one closes where everybody prints: an asynchronous hook begins all the same."""
+    source = """
+    import sys, threading, time
+
+    def on_tool_before(ctx, tool, args):
+        sys.stdout.close()
+        threads = [threading.Thread(target=time.sleep, args=(600,), daemon=True) for _ in range(1_000)]
+        for thread in threads:
+            thread.start()
+    """
+    hook(on, "takes_all", source)
+    printing = "async def on_tool_before(ctx, tool, args):\n    print('printed')\n    args['seen'] = True"
+    hook(on, "waits", printing)
+    before = on.host.counters()["restarts"]
+    assert on.call("takes_all").error == "RuntimeError: can't start new thread"
+    assert on.call("waits").edit == {"seen": True}
+    assert on.host.counters()["restarts"] == before + 1
+    on.unwant("takes_all", "waits")
+
+
 PARENT = """
 import sys, time
 from pathlib import Path
