@@ -40,6 +40,7 @@ class _RoleReading:
         self.reading = reading
         self.root = root
         self.entries = self.keys(root)
+        self.bad_hooks = 0
 
     def keys(self, root: Node) -> dict[str, Entry]:
         """The keys of the role; unknown ones are remarked upon, for some of them gently."""
@@ -76,6 +77,7 @@ class _RoleReading:
             bool(locked),
             functions,
             disabled,
+            self.bad_hooks,
             self.reading.diagnostics(),
         )
 
@@ -132,6 +134,7 @@ class _RoleReading:
                 self.reading.say("same_name", item, field, message, "give it a name of its own")
             first.setdefault(hook.name, index)
             found.append(hook)
+        self.bad_hooks = len(items) - len(found)
         return tuple(found)
 
     def builtin(self, node: Node) -> bool | None:

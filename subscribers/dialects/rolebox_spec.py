@@ -71,11 +71,12 @@ class Role:
     """A role.yaml as read.
 
     ``name`` is what the file calls the role, None where it does not; ``path`` is how diagnostics name the
-    file. ``hooks`` are those that may run. ``functions`` are the names the role has: rolebox's own, the
-    file's, without the ``disabled`` ones. ``auto_activate`` is the top-level list, ``builtin_auto_activate``
-    the switch ``hooks.builtin.auto_activate``, None where it is not written. ``locked``: what was activated
-    by itself stays active. ``refused``: nothing of the file can be used. ``foreign``: it belongs to something
-    else and is left alone; it is refused then, too, and that is no error.
+    file. ``hooks`` are those that may run; ``bad_hooks`` counts the entries that may not. ``functions`` are
+    the names the role has: rolebox's own, the file's, without the ``disabled`` ones. ``auto_activate`` is the
+    top-level list, ``builtin_auto_activate`` the switch ``hooks.builtin.auto_activate``, None where it is not
+    written. ``locked``: what was activated by itself stays active. ``refused``: nothing of the file can be
+    used. ``foreign``: it belongs to something else and is left alone; it is refused then, too, and that is no
+    error.
     """
 
     path: str
@@ -87,6 +88,7 @@ class Role:
     locked: bool = False
     functions: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
+    bad_hooks: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
     refused: bool = False
     foreign: bool = False

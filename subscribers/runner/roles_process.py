@@ -192,7 +192,7 @@ class RolesProcess:
             hook_id in states and (states[hook_id].name == "loaded" or states[hook_id].kept)
             for hook_id in roles.hooks
         )
-        return loaded, len(roles.hooks) - loaded + len(roles.missing)
+        return loaded, len(roles.hooks) - loaded + len(roles.missing) + roles.bad_hooks
 
     def _say_new(self, roles: tuple[LoadedRole, ...]) -> None:
         diagnostics = [said for role in roles for said in role.diagnostics]
@@ -210,7 +210,8 @@ class RolesProcess:
             hook_log(hook, level, message, fields)
 
     def _on_inject(self, hook_id: str, session_id: str | None, text: str, /) -> None:
-        self._dispatcher.injected(hook_id, session_id, text)
+        hook = self._known.get(hook_id)  # not only those in force: onLoad may inject, too
+        self._dispatcher.injected("a hook" if hook is None else hook.link.name, session_id, text)
 
     def _on_state(self, hook_id: str, state: State, /) -> None:
         hook = self._known.get(hook_id)

@@ -41,7 +41,10 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True)
 class RoleSet:
-    """What is in force. The sequences have a place for each role, in the order in which they were named."""
+    """What is in force. The sequences have a place for each role, in the order in which they were named.
+
+    ``refused`` counts roles that cannot be used, ``bad_hooks`` the entries of others that cannot.
+    """
 
     named: tuple[Named, ...] = ()
     functions: tuple[RoleFunctions, ...] = ()
@@ -49,6 +52,7 @@ class RoleSet:
     hooks: Mapping[str, InForce] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
     refused: int = 0
+    bad_hooks: int = 0
     _orders: dict[tuple[int, ...], tuple[Link, ...]] = field(default_factory=dict, compare=False)
 
     @cached_property
@@ -106,6 +110,7 @@ def role_set(roles: Sequence[LoadedRole], timeout_s: float) -> RoleSet:
         hooks,
         tuple(missing),
         len(roles) - len(usable),
+        sum(role.role.bad_hooks for role in usable),
     )
 
 

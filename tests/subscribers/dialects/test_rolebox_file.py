@@ -396,7 +396,7 @@ def test_hooks_of_one_name_both_run_and_it_is_said() -> None:
 def test_hooks_beyond_the_limit_do_not_run() -> None:
     """The first 256 run; what is left out is said once."""
     role = read(role_of(*(entry(name=f"h{n}") for n in range(258))))
-    assert len(role.hooks) == rules.MAX_HOOKS
+    assert (len(role.hooks), role.bad_hooks) == (rules.MAX_HOOKS, 2)
     assert (only(role).code, only(role).line) == ("too_many", 4 + rules.MAX_HOOKS)
     assert "258 hooks" in only(role).message
 

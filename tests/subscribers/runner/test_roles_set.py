@@ -31,6 +31,7 @@ hooks:
     - {name: script, events: [chat.message], module: h.mjs}
     - {name: first, events: [chat.message], module: h.py, priority: 1}
     - {name: gone, events: [chat.message], module: none.py}
+    - {name: bad, events: [chat.mesage], module: h.py}
 """
 
 
@@ -55,7 +56,7 @@ def roles(tmp_path: Path) -> RoleSet:
 def test_roles_come_to_names_chains_and_functions(roles: RoleSet) -> None:
     """In order; a refused role counts and has no place, a hook without a module is said with its reason."""
     assert roles.named == (Named("coder", "The Coder"), Named("bare", None))
-    assert roles.refused == 1
+    assert (roles.refused, roles.bad_hooks) == (1, 2)
     assert [link.name for link in roles.links((0,))] == ["early", "first", "late"]
     assert [link.name for link in roles.links((0, 1))] == ["early", "early", "first", "first", "late", "late"]
     assert roles.links((0, 1)) is roles.links((0, 1))
