@@ -166,10 +166,9 @@ class RolesDispatcher:
         for found in due:
             self._go_on(found)
 
-    def injected(self, hook_id: str, session: str | None, text: str) -> None:
-        """A hook has injected a text outside of a call."""
-        hook = self.roles.hooks.get(hook_id)
-        self._core.inject("a hook" if hook is None else hook.link.name, session, (text,))
+    def injected(self, hook: str, session: str | None, text: str) -> None:
+        """The hook of that name has injected a text outside of a call."""
+        self._core.inject(hook, session, (text,))
         self._core.store()
 
     # -- parts --------------------------------------------------------------------------------

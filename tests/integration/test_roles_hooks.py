@@ -28,7 +28,11 @@ from tests.integration.waiting import until
 TRACE_JS = """
 let loaded = 0;
 export default {
-  onLoad: (ctx) => { loaded += 1; ctx.log.info(`loaded ${ctx.hookName} ${loaded}`); },
+  onLoad: (ctx) => {
+    loaded += 1;
+    ctx.log.info(`loaded ${ctx.hookName} ${loaded}`);
+    ctx.inject("of no session");
+  },
   onToolBefore: (ctx, { tool, args }) => { args.trace.push(`${ctx.hookName}:${args.trace.length}`); },
   onToolAfter: async (ctx, { output }) => { ctx.inject(`${ctx.hookName} saw ${output}`); },
   onDispose: (ctx) => { ctx.log.info(`disposed ${ctx.hookName}`); },
@@ -145,6 +149,13 @@ def test_what_hooks_inject_is_in_the_next_prompt_once(session: Agent) -> None:
     assert session.prompt() == ["base", active]
     asked = session.ask("prx.rolebox.functions", {})
     assert asked.output == {"active": ["review"], "locked": []}
+
+
+def test_what_is_injected_while_a_module_is_loaded_is_said_to_be_lost(quality: Roles) -> None:
+    """It is of no session; the log names the hook, which is not in force yet."""
+    quality.until_logged("subscribers.roles", "injected without a session")
+    said = quality.lines("subscribers.roles", "injected without a session")
+    assert "js-late" in {line["hook"] for line in said}
 
 
 def test_an_event_that_is_published_and_asked_is_handled_once(scene: Scene, session: Agent) -> None:

@@ -104,8 +104,8 @@ def test_injected_texts_are_one_element_of_the_next_prompt_and_then_gone(stage: 
 def test_a_text_that_an_after_hook_injects_waits_for_the_next_prompt(stage: Stage) -> None:
     """And so does one that is injected outside of a call; one without a session is lost, and counted."""
     stage.hook("late", "system.transform", lambda _: ok("later"))
-    stage.dispatcher.injected("/coder#late", "s", "timer")
-    stage.dispatcher.injected("/coder#late", None, "nobody's")
+    stage.dispatcher.injected("late", "s", "timer")
+    stage.dispatcher.injected("late", None, "nobody's")
     assert stage.prompt() == ["base", "timer"]
     assert stage.prompt() == ["base", "later"]
     assert stage.dispatcher.counters()["without_session"] == 1
@@ -115,7 +115,7 @@ def test_a_prompt_that_does_not_arrive_takes_nothing_away(stage: Stage) -> None:
     """The asker had given up when it was answered: what waited waits for the next one."""
     held = threading.Event()
     stage.hook("slow", "system.transform", once(held))
-    stage.dispatcher.injected("/coder#slow", "s", "text")
+    stage.dispatcher.injected("slow", "s", "text")
     ask = stage.ask("system_transform", {"system": []})
     ask.cancelled = True
     held.set()
@@ -304,7 +304,7 @@ def test_an_edit_that_nobody_asked_for_is_reported_as_observed(stage: Stage) -> 
 def test_a_prompt_that_is_only_published_takes_nothing_away(stage: Stage) -> None:
     """It waits for its ask, and without one its hooks run, but what waits goes on to."""
     stage.hook("watch", "system.transform", lambda _: ok())
-    stage.dispatcher.injected("/coder#watch", "s", "text")
+    stage.dispatcher.injected("watch", "s", "text")
     published = stage.event("system_transform", {"system": []})
     stage.dispatcher.event(published)
     assert stage.hosts.calls == []
