@@ -40,7 +40,7 @@ from ..sources.codex_guards import GuardRecord
 from ..sources.codex_layers import Imported, Scope, Switches, config_folder
 from ..sources.import_places import ImportPlaces, import_root
 from ..sources.import_store import EnabledImport, enabled_imports, store_signature
-from ..sources.librefang_watch import LookingWatcher
+from ..sources.looking_watch import LookingWatcher
 from . import service
 from .codex_deciders import Deciders
 from .codex_dispatch import CodexDispatcher

@@ -21,7 +21,7 @@ from . import librefang_resolve
 from .discover import read
 from .hook_source import SourceState, advance
 from .librefang_home import hooks_folder, list_hooks, tree_signature
-from .librefang_watch import LookingWatcher
+from .looking_watch import LookingWatcher
 from .resolve import Resolved, Unresolved
 
 _AGAIN = "correct it; it is read again at the next scan (SIGHUP)"

@@ -18,7 +18,7 @@ from ..hooks.diagnostics import Diagnostic
 from ..hooks.withheld import without_secrets
 from .discover import Signature, signature
 from .hook_source import Content, Reading
-from .librefang_watch import LookingWatcher
+from .looking_watch import LookingWatcher
 from .role_directories import LoadedRole, directories_of, read_role_file, role_of, with_files
 from .role_function_files import place_of_function
 from .role_modules import EVERYTHING, Languages, place_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from subscribers.sources.discover import Signature
-from subscribers.sources.librefang_watch import LookingWatcher
+from subscribers.sources.looking_watch import LookingWatcher
 from tests.integration.waiting import until
 
 
