@@ -16,8 +16,8 @@ from broker.protocol.decisions import Answer
 from broker.protocol.events import Event
 
 from ..hooks.role_chain import CORE_NAME
-from ..hooks.role_functions import RoleFunctions, element, on_message, requested
-from ..hooks.role_sessions import ROLE_CHARACTERS
+from ..hooks.role_functions import FunctionState, RoleFunctions, element, on_message, requested
+from ..hooks.role_sessions import ROLE_CHARACTERS, Named, Scope, whose
 from .roles_memory import Memory
 from .roles_rounds import Round
 from .roles_view import MESSAGE, NAMES_A_ROLE, SYSTEM, Seen, session_of
@@ -35,8 +35,11 @@ class RolesCore:
         self.without_session = 0
         self._memory = memory
 
-    def role_of(self, seen: Seen) -> str | None:
-        """The role that an event's session has named, with this event or before."""
+    def role_of(self, seen: Seen, loaded: Sequence[Named], scope: Scope) -> str | None:
+        """The role that an event's session has named, with this event or before.
+
+        A session that plays another role from now on leaves the functions of the one before.
+        """
         session = seen.session
         if session is None:
             return seen.role
@@ -44,7 +47,11 @@ class RolesCore:
         if seen.name in NAMES_A_ROLE and (seen.role or seen.agent):
             role = record.role if seen.role is None else seen.role[:ROLE_CHARACTERS]
             agent = record.agent if seen.agent is None else seen.agent[:ROLE_CHARACTERS]
-            record = replace(record, role=role, agent=agent)
+            is_other = record.role is not None and whose(role, loaded, scope) != whose(
+                record.role, loaded, scope
+            )
+            functions = FunctionState() if is_other else record.functions
+            record = replace(record, role=role, agent=agent, functions=functions)
             self._memory.remember(session, record)
         return record.role
 

@@ -265,7 +265,8 @@ class RolesDispatcher:
 
     def _places(self, found: Round, seen: Seen) -> tuple[int, ...]:
         """The roles that the event's session plays."""
-        whose_it_is = whose(self._core.role_of(seen), found.roles.named, self._scope)
+        named = found.roles.named
+        whose_it_is = whose(self._core.role_of(seen, named, self._scope), named, self._scope)
         if whose_it_is.why is not None and (seen.session is not None or seen.role is not None):
             self._say_once(whose_it_is.why)
         return whose_it_is.roles

@@ -204,6 +204,21 @@ def test_the_first_message_activates_functions_and_a_prompt_names_them(stage: St
     assert stage.prompt() == ["base"]
 
 
+def test_a_session_that_plays_another_role_leaves_the_functions_of_the_one_before(stage: Stage) -> None:
+    """Locked ones too; the same role by its other name, or once more, is no other one."""
+    stage.role("coder", RoleFunctions(("review",), frozenset({"review"})), "The Coder")
+    stage.role("cook", RoleFunctions(("taste",)))
+    stage.ask("session_start", {"role": "coder"}).wait()
+    stage.ask("user_prompt", {"prompt": "hello"}).wait()
+    for role in ("coder", "The Coder"):
+        stage.ask("session_start", {"role": role}).wait()
+        assert stage.prompt() == ["base", "Active functions: review (locked)"]
+    stage.ask("agent_start", {"role": "cook"}).wait()
+    assert stage.prompt() == ["base"]
+    stage.ask("user_prompt", {"prompt": "hello"}).wait()
+    assert stage.prompt() == ["base", "Active functions: taste"]
+
+
 def test_events_of_one_session_are_handled_in_their_order_and_others_meanwhile(tmp_path: Path) -> None:
     """The second event of a session waits for the first; another session does not."""
     stage = Stage(str(tmp_path / "roles.db"))
