@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import threading
+
 import pytest
 
 from broker.logs import get_logger
@@ -60,3 +65,26 @@ def test_common_options_have_one_default() -> None:
     options = parser.parse_args([])
     assert (options.drain_seconds, options.sandbox, options.sandbox_processes) == (5.0, "none", 256)
     assert (options.runtime_dir, options.lifeline) == (None, False)
+
+
+def test_signals_are_heeded() -> None:
+    """To end, and to look again; nothing else happens."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    try:
+        for number, expected in zip(numbers, ((True, False), (True, False), (False, True)), strict=True):
+            stop, rescan = threading.Event(), threading.Event()
+            service.heed_signals(stop, rescan)
+            signal.raise_signal(number)
+            assert (stop.is_set(), rescan.is_set()) == expected
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def test_a_process_says_that_it_is_ready(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line of JSON, with who it is and what it serves."""
+    service.say_ready("roles", hooks=2)
+    told = capsys.readouterr().out
+    assert told.endswith("\n")
+    assert json.loads(told) == {"ready": True, "name": "roles", "pid": os.getpid(), "hooks": 2}
