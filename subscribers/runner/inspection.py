@@ -126,7 +126,7 @@ def places(paths: Sequence[str], here: World) -> list[Place]:
     own = user_configuration(here.environ)
     found += [Place(own, True)] if os.path.exists(own) else []
     roles = role_inspection.configured_directories(settings.roles)
-    found += [Place(directory, True, rolebox_rules.NAME) for directory in roles]
+    found += [Place(role_inspection.place_of(directory), True, rolebox_rules.NAME) for directory in roles]
     named = settings.handlers.path or ""
     return [*found, *(Place(os.path.abspath(path), True) for path in named.split(os.pathsep) if path)]
 

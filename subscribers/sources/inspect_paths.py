@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..hooks.diagnostics import Diagnostic
 from ..hooks.explanation import Explained, ExplainedFile, Handler, faulted
@@ -19,6 +19,9 @@ from .inspect_files import unreadable
 from .inspect_finding import LOOKED_AT
 from .inspect_kinds import KINDS, Kind, because_named, recognise, supported
 from .inspect_world import World, not_loaded
+
+DIALECT_SAYS: Final = "--dialect says so"
+SETTINGS_SAY: Final = "your settings say so"
 
 
 class Place(NamedTuple):
@@ -43,16 +46,18 @@ def inspect(places: Iterable[Place], dialect: str | None, world: World) -> list[
     for place in places:
         if place.dialect is not None and dialect not in (None, place.dialect):
             continue
-        for file in _files_of(place, place.dialect or dialect, world):
+        for file in _files_of(place, dialect, world):
             if file.path not in found or (file.trusted and not found[file.path].trusted):
                 found[file.path] = file
     return _without_doubles(list(found.values()))
 
 
-def _files_of(place: Place, dialect: str | None, world: World) -> Iterator[ExplainedFile]:
+def _files_of(place: Place, asked: str | None, world: World) -> Iterator[ExplainedFile]:
+    dialect = place.dialect or asked
     kinds = [kind for kind in KINDS if dialect in (None, kind.name)]
     if not os.path.isdir(place.path):
-        yield _explained(place.path, place.trusted, kinds[0] if dialect is not None else None, world)
+        says = DIALECT_SAYS if place.dialect is None else SETTINGS_SAY
+        yield _explained(place.path, place.trusted, kinds[0] if dialect is not None else None, says, world)
         return
     for kind in kinds:
         found = kind.find(place.path)
@@ -64,10 +69,10 @@ def _files_of(place: Place, dialect: str | None, world: World) -> Iterator[Expla
             yield ExplainedFile(remark.path, kind.name, because, place.path, place.trusted, explained)
 
 
-def _explained(path: str, trusted: bool, kind: Kind | None, world: World) -> ExplainedFile:
-    """A file that was named."""
+def _explained(path: str, trusted: bool, kind: Kind | None, says: str, world: World) -> ExplainedFile:
+    """A file that was named; ``says``: who says of which kind it is, where somebody does."""
     if kind is not None:
-        return _as(kind, "--dialect says so", path, trusted, world)
+        return _as(kind, says, path, trusted, world)
     reading = discover.read(path, LOOKED_AT)
     known = recognise(path, reading.text if isinstance(reading, Content) else b"")
     if known is not None:

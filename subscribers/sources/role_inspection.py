@@ -30,6 +30,11 @@ def configured_directories(settings: Roles) -> tuple[str, ...]:
     return directories_of(settings.directories)
 
 
+def place_of(directory: str) -> str:
+    """What to look at for a role that was named: its file, which is missed where there is none."""
+    return os.path.join(directory, rules.FILE_NAME)
+
+
 def explain_role(text: bytes, path: str, directory: str, world: World) -> Explained:
     """A role, each module looked up as it would be loaded."""
     environ = without_secrets(world.environ)

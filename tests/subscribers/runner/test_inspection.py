@@ -214,3 +214,8 @@ def test_configured_roles_are_the_users_own(tmp_path: Path, monkeypatch: pytest.
     assert [handler.status for file in found for handler in file.explained.handlers] == ["dead"] * 3
     (remark, *_) = found[0].explained.handlers[0].diagnostics
     assert remark.message.startswith("needs Node 20 or newer")
+    (tmp_path / "two" / "role.yaml").unlink()
+    gone = [file for file in explained(PRXBUS_ROLES_DIRS=dirs) if Path(file.path).parent.name == "two"]
+    assert [(file.dialect, file.because, file.is_broken) for file in gone] == [
+        ("rolebox", "your settings say so", True)
+    ]

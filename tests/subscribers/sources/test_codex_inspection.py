@@ -68,7 +68,7 @@ def test_without_a_path_the_users_own_files_are_checked(root: Path) -> None:
     write(root / "config" / "prxbus.toml", table)
     own = ("config/hooks.json", "codex", "it is your own hook file", ["ok"])
     bitfun = (".config/bitfun/config/hooks.json", "bitfun", "it is bitfun/config/hooks.json", ["skipped"])
-    assert found(root) == [own, bitfun, ("team/claude.json", "claude", "--dialect says so", ["ok"])]
+    assert found(root) == [own, bitfun, ("team/claude.json", "claude", "your settings say so", ["ok"])]
     write(root / "config" / "prxbus.toml", f"[hooks]\nbitfun = true\n{table}")
     assert [states for _, _, _, states in found(root)] == [["ok"], ["ok"], ["ok"]]
     write(root / "config" / "prxbus.toml", "[hooks]\nenabled = false\n")
