@@ -182,7 +182,11 @@ class Roles(_Section):
 
     enabled: bool = _setting(True, "lower", "run the hooks of the roles that are named")
     dirs: str | None = _setting(
-        None, "never", "directories of roles, each with a `role.yaml`, with ':' between them", min_length=1
+        None,
+        "never",
+        "directories of roles, each with a `role.yaml`, with ':' between them; a relative one is sought in the "
+        "current directory",
+        min_length=1,
     )
     scope: Literal["session", "all"] = _setting(
         "session",
