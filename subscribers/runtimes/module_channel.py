@@ -8,7 +8,8 @@ protocol is written there, and what a module prints must not get into the channe
 
 A **frame** is four bytes, the length of what follows as an unsigned big-endian number, and that many bytes:
 one JSON object in UTF-8. It is at most :data:`FRAME_BYTES` long. Unknown members and unknown kinds of frames
-are ignored. A frame that is longer, or is no JSON object, ends the connection.
+are ignored. A frame that is longer, or is no JSON object, ends the connection; only what comes of a call may
+be nested too deep to be read, which is an error of that call: a ``done`` begins with ``is`` and ``n``.
 
 To the host, ``do``:
 
@@ -106,6 +107,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 import threading
@@ -126,6 +128,9 @@ BACKLOG_BYTES: Final = 134_217_728
 
 CHUNK: Final = 262_144
 _LENGTH: Final = 4
+
+TOO_DEEP: Final = "what it left is nested too deep to be read"
+_DONE: Final = re.compile(rb'\{"is":"done","n":(\d{1,18}),')
 
 
 class FrameTooLong(ValueError):
@@ -215,6 +220,9 @@ def _message(body: bytes) -> dict[str, Any]:
         except orjson.JSONDecodeError:
             message = json.loads(body)  # which knows lone surrogates
     except (ValueError, RecursionError) as error:
+        done = _DONE.match(body)
+        if done is not None and isinstance(error, RecursionError):
+            return {"is": "done", "n": int(done[1]), "status": "failed", "error": TOO_DEEP}
         raise ChannelBroken(f"a frame is not JSON: {error}") from None
     if not isinstance(message, dict):
         raise ChannelBroken("a frame is not a JSON object")

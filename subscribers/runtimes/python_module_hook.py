@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
+from broker.protocol.errors import shown
+
 from ..hooks.module_hook import Handler
 from .python_module_context import A_SECOND, Allowance, Context, HookLog, Injected
 from .python_module_edit import EditRefused, before, edit_of
@@ -181,7 +183,12 @@ class LoadedHook:
             error = f"its module has no {SNAKE.get(handler, handler)}"
             self.world.send_done(message["n"], self.id, _failed("absent", error))
             return
-        call = PythonCall(self, message, found, now)
+        try:
+            call = PythonCall(self, message, found, now)
+        except Exception as error:  # its input is nothing that an edit of it could be compared with
+            why = f"its input cannot be handed over: {shown(error, 200)}"
+            self.world.send_done(message["n"], self.id, _failed("failed", why))
+            return
         with self._lock:
             self._calls.add(call)
             waits = self._is_busy and not found.is_async

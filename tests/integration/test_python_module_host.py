@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from subscribers.hooks.module_hook import ModuleCall
 from subscribers.runner.roles_hosts import PYTHON_PROGRAM
 from subscribers.runtimes.module_calls import CALLS_PER_HOOK
 from subscribers.runtimes.python_module_program import python_host_argv
-from tests.integration.module_scene import PATIENCE_S, ModuleScene
+from tests.integration.module_scene import PATIENCE_S, ModuleScene, Pending
 from tests.integration.waiting import until
 
 pytestmark = [
@@ -511,6 +512,18 @@ def test_a_hook_that_spoils_what_others_need_costs_a_process_and_nobody_else(on:
     assert on.call("waits").edit == {"seen": True}
     assert on.host.counters()["restarts"] == before + 1
     on.unwant("takes_all", "waits")
+
+
+@pytest.mark.parametrize("given", ['"\\ud800"', "[" * 900 + "]" * 900], ids=["half", "deep"])
+def test_an_input_that_cannot_be_written_again_fails_one_call(on: ModuleScene, given: str) -> None:
+    """It spoils neither the process nor the next call."""
+    before, pending = on.host.counters()["restarts"], Pending()
+    content = f'{{"tool":"Bash","args":{{"a":{given}}}}}'.encode()
+    on.host.call("steady", ModuleCall("onToolBefore", content, None, None, PATIENCE_S), pending.done)
+    said = pending.result()
+    assert (said.status, str(said.error)[:32]) == ("failed", "its input cannot be handed over:")
+    steady(on)
+    assert on.host.counters()["restarts"] == before
 
 
 PARENT = """

@@ -15,6 +15,7 @@ from subscribers.hooks.module_hook import ModuleCall, ModuleHook
 from subscribers.runtimes import module_channel
 from subscribers.runtimes.module_channel import (
     FRAME_BYTES,
+    TOO_DEEP,
     ChannelBroken,
     Frames,
     FrameTooLong,
@@ -56,7 +57,7 @@ def test_a_name_that_is_not_unicode_travels() -> None:
 
 def test_a_call_carries_its_input_as_it_is() -> None:
     """The bytes of the input are not read again."""
-    call = ModuleCall("onToolBefore", b'{"tool":"x","args":{"n":1.50}}', None, "coder", 2.5)
+    call = ModuleCall("onToolBefore", b'{"tool":"x","args":{"n":1.50}}', None, "coder", 2.5, 3, "p:t:1")
     framed_call = call_frame(7, "a", call)
     assert framed_call.endswith(b'"input":{"tool":"x","args":{"n":1.50}}}')
     assert Frames().feed(framed_call) == [
@@ -68,6 +69,8 @@ def test_a_call_carries_its_input_as_it_is() -> None:
             "session": None,
             "agent": "coder",
             "timeout_ms": 2_500,
+            "depth": 3,
+            "cause": "p:t:1",
             "input": {"tool": "x", "args": {"n": 1.5}},
         }
     ]
@@ -133,3 +136,14 @@ def test_a_large_message_arrives_whole() -> None:
     channel.close()
     other.close()
     assert json.loads(orjson.dumps(text)) == text
+
+
+def test_a_return_that_is_nested_too_deep_fails_its_call_alone() -> None:
+    """Whatever else cannot be read ends the connection: nobody knows whom it is about."""
+    deep = b"[" * 100_000 + b"]" * 100_000
+    done = framed(b'{"is":"done","n":7,"edit":%b}' % deep)
+    (said,) = Frames().feed(done)
+    assert (said["n"], said["status"], said["error"]) == (7, "failed", TOO_DEEP)
+    for body in (b'{"is":"log","n":7,"fields":%b}' % deep, b'{"is":"done","n":7,"edit":'):
+        with pytest.raises(ChannelBroken, match="a frame is not JSON"):
+            Frames().feed(framed(body))
