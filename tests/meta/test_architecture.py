@@ -44,7 +44,7 @@ ROOMS = (
     Room("broker", ("broker",), BASE),
     Room("subscribers.hooks", ("broker.protocol",), frozenset(), sans_io=True),
     Room("subscribers.handlers", ("broker.protocol", "broker.logs"), frozenset()),
-    Room("subscribers.adapters", ("broker.protocol", "broker.client"), frozenset()),
+    Room("subscribers.adapters", ("broker.protocol", "broker.client", "broker.places"), frozenset()),
     Room(
         "subscribers.dialects",
         ("subscribers.hooks", "broker.protocol"),
