@@ -184,8 +184,8 @@ class Roles(_Section):
     dirs: str | None = _setting(
         None,
         "never",
-        "directories of roles, each with a `role.yaml`, with ':' between them; a relative one is sought in the "
-        "current directory",
+        "directories of roles, each with a `role.yaml`, with ':' between them; a relative one is sought in "
+        "the current directory",
         min_length=1,
     )
     scope: Literal["session", "all"] = _setting(
