@@ -23,15 +23,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from .flow import scratch
-from .measure import Cell, Goal, Plan, say
+from .measure import Cell, Goal, Plan, note, percentiles
 from .servers import absent, free_port, listens, program, running, stop
-from .up import up
+from .up import broker_alone, up
 
 NAME = "ask"
 TOPIC = "prx.lifecycle.tool_call_start"
@@ -160,7 +160,7 @@ def _take_turns(
         for name, way in ways.items():
             times[name] += way(min(TURN, turns))
     for name, found in times.items():
-        _note(cell, name, number, plan, _figures(found))
+        note(cell, name, number, plan.rounds, percentiles(found))
 
 
 def _in_flight(plan: Plan) -> Cell:
@@ -171,12 +171,12 @@ def _in_flight(plan: Plan) -> Cell:
     cell.goals = [Goal("asks_per_s", "decider", "one a second", 20_000, 60_000, yardstick=1.0)]
     for number in range(plan.rounds):
         with _decider() as bus:
-            _note(cell, "decider", number, plan, asyncio.run(_many_asks(bus, asks)))
+            note(cell, "decider", number, plan.rounds, asyncio.run(_many_asks(bus, asks)))
         with _bus(1) as bus:
-            _note(cell, "prxbus", number, plan, asyncio.run(_many_asks(bus, asks)))
+            note(cell, "prxbus", number, plan.rounds, asyncio.run(_many_asks(bus, asks)))
         if (why := absent("nats-server")) is None:
             with _responder() as url:
-                _note(cell, "nats", number, plan, asyncio.run(_many_requests(url, asks)))
+                note(cell, "nats", number, plan.rounds, asyncio.run(_many_requests(url, asks)))
         else:
             cell.skipped["nats"] = why
     return cell
@@ -187,33 +187,10 @@ def _deaths(plan: Plan) -> Cell:
     cell = Cell(NAME, "a decider is killed", {"deaths": deaths}, {"p50_ms": "ms", "worst_ms": "ms"})
     cell.goals = [Goal("worst_ms", "prxbus", "a millisecond", 50, best="low", yardstick=1.0)]
     for number in range(plan.rounds):
-        with _broker() as bus:
+        with broker_alone() as bus:
             times = sorted(_death(bus) for _ in range(deaths))
-        _note(cell, "prxbus", number, plan, {"p50_ms": statistics.median(times), "worst_ms": times[-1]})
+        note(cell, "prxbus", number, plan.rounds, {"p50_ms": statistics.median(times), "worst_ms": times[-1]})
     return cell
-
-
-def _note(cell: Cell, name: str, number: int, plan: Plan, figures: dict[str, float]) -> None:
-    cell.runs.setdefault(name, []).append(figures)
-    shown = "  ".join(f"{key}={value:,.6g}" for key, value in figures.items())
-    say(f"{NAME} | {cell.title} | {number + 1}/{plan.rounds} {name}: {shown}")
-
-
-def _figures(times: Sequence[float]) -> dict[str, float]:
-    cuts = statistics.quantiles(times, n=100, method="inclusive")
-    return {"p50_us": cuts[49], "p99_us": cuts[98]}
-
-
-@contextmanager
-def _broker() -> Iterator[str]:
-    from .contenders.prxbus import start_broker
-
-    with scratch() as bus:
-        broker = start_broker(bus)
-        try:
-            yield bus
-        finally:
-            stop(broker)
 
 
 @contextmanager
@@ -227,7 +204,7 @@ def _bus(handlers: int) -> Iterator[str]:
 def _decider() -> Iterator[str]:
     """A broker and one process with a `Decider`."""
     with (
-        _broker() as bus,
+        broker_alone() as bus,
         subprocess.Popen(
             [sys.executable, "-P", "-c", _DECIDER, bus, TOPIC], stdout=subprocess.PIPE
         ) as process,

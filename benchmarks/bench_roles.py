@@ -18,20 +18,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .flow import scratch
-from .measure import Cell, Goal, Plan, say
+from .measure import Cell, Goal, Plan, note, percentiles
 from .servers import stop
+from .up import broker_alone
 
 NAME = "roles"
 TOPIC = "prx.lifecycle.tool_call_start"
@@ -139,7 +139,7 @@ def _round_trips(plan: Plan, language: Language) -> Cell:
                 for name, way in ways.items():
                     times[name] += way(min(TURN, turns))
         for name, found in times.items():
-            _note(cell, name, number, plan, _figures(found))
+            note(cell, name, number, plan.rounds, percentiles(found))
     return cell
 
 
@@ -206,12 +206,12 @@ def _loading(plan: Plan, language: Language) -> Cell:
     cell = Cell(NAME, f"load {number} {language.name} hooks", {"hooks": number}, units)
     cell.goals = [Goal("beyond_s", "prxbus", "a second beyond", 1.0, best="low", yardstick=1.0)]
     for index in range(plan.rounds):
-        with _broker() as bus, _many(language, number) as many, _many(language, 1) as one:
+        with broker_alone() as bus, _many(language, number) as many, _many(language, 1) as one:
             empty = _start(bus, one, 1)
             own = _bare(language, many) - _bare(language, one)
             took = _start(bus, many, number) - empty
-        _note(cell, "modules alone", index, plan, {"s": own})
-        _note(cell, "prxbus", index, plan, {"s": took, "beyond_s": max(0.0, took - own)})
+        note(cell, "modules alone", index, plan.rounds, {"s": own})
+        note(cell, "prxbus", index, plan.rounds, {"s": took, "beyond_s": max(0.0, took - own)})
     return cell
 
 
@@ -263,7 +263,7 @@ def _loss(plan: Plan, language: Language, fault: str) -> Cell:
         Goal("lost", "prxbus", "none", 0.0, best="low", yardstick=1.0),
     ]
     for number in range(plan.rounds):
-        _note(cell, "prxbus", number, plan, _lose(language, fault, others))
+        note(cell, "prxbus", number, plan.rounds, _lose(language, fault, others))
     return cell
 
 
@@ -352,26 +352,3 @@ def _up(role: Path, **environ: str) -> Iterator[_Bus]:
                 yield _Bus(bus, ready["http"], Path(ready["http_token_file"]).read_text().strip())
             finally:
                 stop(process)
-
-
-@contextmanager
-def _broker() -> Iterator[str]:
-    from .contenders.prxbus import start_broker
-
-    with scratch() as bus:
-        broker = start_broker(bus)
-        try:
-            yield bus
-        finally:
-            stop(broker)
-
-
-def _figures(times: Sequence[float]) -> dict[str, float]:
-    cuts = statistics.quantiles(times, n=100, method="inclusive")
-    return {"p50_us": cuts[49], "p99_us": cuts[98]}
-
-
-def _note(cell: Cell, name: str, number: int, plan: Plan, figures: Mapping[str, Any]) -> None:
-    cell.runs.setdefault(name, []).append(dict(figures))
-    shown = "  ".join(f"{key}={value:,.6g}" for key, value in figures.items())
-    say(f"{NAME} | {cell.title} | {number + 1}/{plan.rounds} {name}: {shown}")

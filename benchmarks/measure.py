@@ -114,11 +114,21 @@ def interleave(cell: Cell, rounds: int, runners: Mapping[str, Callable[[], Figur
                 cell.skipped[name] = f"failed in round {number + 1}: {error}"
                 say(f"{cell.question} | {cell.title} | {name}: {error}")
                 continue
-            cell.runs.setdefault(name, []).append(figures)
-            shown = "  ".join(f"{key}={value:,.6g}" for key, value in figures.items())
-            took = time.monotonic() - began
-            say(f"{cell.question} | {cell.title} | {number + 1}/{rounds} {name}: {shown} ({took:.1f} s)")
+            note(cell, name, number, rounds, figures, f" ({time.monotonic() - began:.1f} s)")
     return cell
+
+
+def note(cell: Cell, name: str, number: int, rounds: int, figures: Figures, more: str = "") -> None:
+    """Keep the figures of a contender's round, and say them."""
+    cell.runs.setdefault(name, []).append(dict(figures))
+    shown = "  ".join(f"{key}={value:,.6g}" for key, value in figures.items())
+    say(f"{cell.question} | {cell.title} | {number + 1}/{rounds} {name}: {shown}{more}")
+
+
+def percentiles(times: Sequence[float]) -> dict[str, float]:
+    """Of round trips in microseconds: the 50th and the 99th."""
+    cuts = statistics.quantiles(times, n=100, method="inclusive")
+    return {"p50_us": cuts[49], "p99_us": cuts[98]}
 
 
 def say(line: str) -> None:

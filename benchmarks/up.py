@@ -1,4 +1,4 @@
-"""`prxbus up` with Python handlers, for the benchmarks of asks and transforms.
+"""`prxbus up` with Python handlers, and a broker alone, for the benchmarks of asks, transforms and roles.
 
 Decides how it is started and ended; refuses to know what is measured.
 """
@@ -15,6 +15,19 @@ from pathlib import Path
 
 from .flow import scratch
 from .servers import stop
+
+
+@contextmanager
+def broker_alone() -> Iterator[str]:
+    """Run a broker that nobody else uses; the bus's directory."""
+    from .contenders.prxbus import start_broker
+
+    with scratch() as bus:
+        broker = start_broker(bus)
+        try:
+            yield bus
+        finally:
+            stop(broker)
 
 
 @contextmanager
