@@ -137,7 +137,7 @@ DIFFERENCES: Final = (
         "a tool without a name",
         "a filter names tools",
         "passes every filter",
-        "passes none",
+        "passes no filter; a hook without one sees it",
     ),
     Difference(
         "R18",

@@ -8,7 +8,7 @@ The law, each sentence held by a property test:
 * An agent may ask for one half. ``before`` ends with the core, ``after`` begins behind it; the two halves,
   one after the other, are the whole.
 * Filters hold where they mean something: ``tools`` for the two events of a tool, ``eventTypes`` for
-  ``event``. What has no name passes none.
+  ``event``. What has no name passes no filter; a hook without a filter sees it.
 * Each hook sees what its predecessors have left. What a hook does with it counts only if it came to its end:
   one that failed, or was late, is passed over with its edit, and the next one is asked.
 * The edit of a hook is what it set last of. Of two that set the same key the later one has set it; a key that
