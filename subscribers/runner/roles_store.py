@@ -31,6 +31,11 @@ _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS pending (session TEXT PRIMARY KEY, text BLOB NOT NULL, at REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS sessions (session TEXT PRIMARY KEY, record BLOB NOT NULL, at REAL NOT NULL);
 """
+_PENDING: Final = "SELECT session, text, at FROM pending"
+_SESSIONS: Final = "SELECT session, record FROM sessions ORDER BY at"
+
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
+"""What is wrong with a file itself, the last for tables that are not ours; a full disk leaves it as it is."""
 
 log = get_logger("subscribers.roles")
 
@@ -41,6 +46,8 @@ def open_store(path: str) -> RolesStore | None:
         try:
             return RolesStore(path)
         except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _DAMAGED:
+                raise
             log.error("what roles remember is damaged and begun anew", path=path, error=str(error))
             for suffix in ("-wal", "-shm"):
                 with suppress(FileNotFoundError):
@@ -62,15 +69,15 @@ class RolesStore:
         self._database = self._open()
 
     def pending(self) -> list[Waiting]:
-        """The texts that wait."""
+        """The texts that wait. What is not understood is left out."""
         with self._lock:
-            rows = self._database.execute("SELECT session, text, at FROM pending").fetchall()
-        return [Waiting(session, text.decode("utf-8", "surrogatepass"), at) for session, text, at in rows]
+            rows = self._database.execute(_PENDING).fetchall()
+        return [waiting for row in rows if (waiting := _waiting(*row)) is not None]
 
     def sessions(self) -> list[Kept]:
         """What is known of sessions, the least recently changed first. What is not understood is left out."""
         with self._lock:
-            rows = self._database.execute("SELECT session, record FROM sessions ORDER BY at").fetchall()
+            rows = self._database.execute(_SESSIONS).fetchall()
         return [kept for session, record in rows if (kept := _kept(session, record)) is not None]
 
     def write(self, pending: Iterable[Waiting], sessions: Iterable[Kept]) -> None:
@@ -115,8 +122,9 @@ class RolesStore:
             database.execute("PRAGMA journal_mode = WAL")  # a write is one append
             database.execute("PRAGMA synchronous = OFF")  # it is to outlive the process, not the machine
             database.executescript(_SCHEMA)
-            database.execute("SELECT session, text, at FROM pending LIMIT 1")
-            database.execute("SELECT session, record, at FROM sessions LIMIT 1")
+            for query in (_PENDING, _SESSIONS):  # a page that is damaged is found by who reads it
+                for _ in database.execute(query):
+                    pass
         except BaseException:
             database.close()
             raise
@@ -128,11 +136,25 @@ def _told(record: SessionRecord) -> bytes:
     return orjson.dumps([record.role, record.agent, *functions])
 
 
-def _kept(session: str, record: bytes) -> Kept | None:
+def _waiting(session: object, text: object, at: object) -> Waiting | None:
+    if not isinstance(session, str) or not isinstance(text, bytes) or not isinstance(at, int | float):
+        return None
+    try:
+        return Waiting(session, text.decode("utf-8", "surrogatepass"), float(at))
+    except ValueError:
+        return None
+
+
+def _kept(session: object, record: bytes) -> Kept | None:
     try:
         role, agent, active, locked, given, greeted = orjson.loads(record)
         parameters = tuple((name, tuple((key, value) for key, value in each)) for name, each in given)
         functions = FunctionState(tuple(active), tuple(locked), parameters, bool(greeted))
     except (ValueError, TypeError):
+        return None
+    texts = [session, role or "", agent or "", *active, *locked]
+    for name, each in parameters:
+        texts += [name, *(text for pair in each for text in pair)]
+    if not isinstance(session, str) or not all(isinstance(text, str) for text in texts):
         return None
     return Kept(session, SessionRecord(role, agent, functions))

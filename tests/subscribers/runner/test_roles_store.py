@@ -108,3 +108,63 @@ def test_without_a_file_memory_is_for_this_process() -> None:
     memory.forget("a", for_good=True)
     assert memory.session("a") == SessionRecord()
     memory.close()
+
+
+ROWS = """
+INSERT INTO pending VALUES ('a', 'no bytes', 1.0), ('b', x'ff', 1.0), (x'63', x'63', 1.0);
+INSERT INTO pending VALUES ('d', x'64', 'no time');
+INSERT INTO sessions VALUES ('b', '[null,null,[1],[],[],true]', 1.0), ('c', '[1,null,[],[],[],true]', 1.0);
+INSERT INTO sessions VALUES ('d', '[null,null,[],[],[["n",[["k",1]]]],true]', 1.0), ('e', 7, 1.0);
+INSERT INTO sessions VALUES (x'66', '[null,null,[],[],[],true]', 1.0);
+"""
+
+
+def test_rows_of_another_kind_are_left_out(tmp_path: Path) -> None:
+    """Whoever wrote them: the process begins with those that it understands."""
+    path = str(tmp_path / "roles.db")
+    store = RolesStore(path)
+    store.write([Waiting("z", "text", 1.0)], [Kept("a", RECORD)])
+    other = sqlite3.connect(path)
+    other.executescript(ROWS)
+    other.close()
+    assert store.pending() == [Waiting("z", "text", 1.0)]
+    assert store.sessions() == [Kept("a", RECORD)]
+    store.close()
+
+
+def test_a_damaged_page_far_within_is_found_when_the_file_is_opened(tmp_path: Path) -> None:
+    """Not when it is read later, which would end the process again and again."""
+    path = tmp_path / "roles.db"
+    store = RolesStore(str(path))
+    store.write([Waiting(f"s{number}", "x" * 9_000, 1.0) for number in range(40)], [])
+    store.close()
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 :] = b"\xff" * (len(content) - len(content) // 2)
+    path.write_bytes(content)
+    again = open_store(str(path))
+    assert again is not None
+    assert again.pending() == []
+    assert (tmp_path / "roles.db.damaged").read_bytes() == content
+    again.close()
+
+
+def test_a_full_disk_is_no_damage(tmp_path: Path, logged: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the file holds is still there when there is room again."""
+    path = str(tmp_path / "roles.db")
+    store = RolesStore(path)
+    store.write([Waiting("a", "x", 1.0)], [])
+    store.close()
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    def connect(*_: Any, **__: Any) -> None:
+        raise full
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", connect)
+        assert open_store(path) is None
+    assert "will not survive this process" in logged.getvalue()
+    again = open_store(path)
+    assert again is not None
+    assert again.pending() == [Waiting("a", "x", 1.0)]
+    again.close()
