@@ -90,6 +90,7 @@ def log_state(hook: InForce, state: State) -> None:
             "Failed to load custom hook module",
             modulePath=hook.module.path,
             err=state.detail or state.reason,
+            reason=state.reason,
             hook=name,
             role=hook.link.role,
             **kept,
@@ -98,7 +99,7 @@ def log_state(hook: InForce, state: State) -> None:
         REGISTRY.warning(f'Custom hook "{name}" is quarantined', err=state.reason, role=hook.link.role)
     elif state.name == "loaded":
         REGISTRY.debug("Registered custom hook", name=name, events=sorted(hook.link.events))
-        if state.reason is not None:
+        if state.reason is not None and state.handlers:
             REGISTRY.warning(
                 f'Custom hook "{name}" onLoad threw', err=state.detail or state.reason, role=hook.link.role
             )

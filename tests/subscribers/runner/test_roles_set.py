@@ -91,6 +91,19 @@ def test_an_event_without_a_handler_is_warned_about(roles: RoleSet, logged: Stri
     assert (line["logger"], line["level"]) == ("hook:custom-registry", "warning")
     assert line["event"] == 'Custom hook "late" has no handler for chat.message: nothing happens then'
     assert (line["exports"], line["role"]) == (["onEvent"], "The Coder")
+    log_state(next(iter(roles.hooks.values())), State("loaded", (), "its module has none of the handlers"))
+    *_, registered, line = map(orjson.loads, logged.getvalue().splitlines())
+    assert registered["event"] == "Registered custom hook"
+    assert line["event"] == 'Custom hook "late" has no handler for chat.message, event: nothing happens then'
+
+
+def test_a_module_that_cannot_be_loaded_is_told_with_its_trace_and_what_to_do(
+    roles: RoleSet, logged: StringIO
+) -> None:
+    """The trace alone would leave out what a reason adds, such as how a neighbour is imported."""
+    log_state(next(iter(roles.hooks.values())), State("refused", (), "no sib; write 'from .sib'", "trace"))
+    line = orjson.loads(logged.getvalue())
+    assert (line["err"], line["reason"]) == ("trace", "no sib; write 'from .sib'")
 
 
 def test_the_log_has_the_page_s_names_and_messages(roles: RoleSet, logged: StringIO) -> None:
