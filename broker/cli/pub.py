@@ -136,9 +136,7 @@ def meant_topic(topic: str) -> str | None:
 
 
 def event_topic(name: str) -> str | None:
-    """The topic of the event that a bare ``name`` is in any system's words, or is near to, or None."""
-    if "." in name:
-        return None
+    """The topic of the event that ``name`` is in any system's words, or a bare name is near to, or None."""
     from ..protocol.projections import DIALECT_EVENTS
     from .spelling import nearest
 
@@ -146,6 +144,8 @@ def event_topic(name: str) -> str | None:
         for event, native in names.items():
             if native == name:
                 return LIFECYCLE + event
+    if "." in name:
+        return None
     near = name if name in EVENTS else nearest(name, EVENTS)
     return None if near is None else LIFECYCLE + near
 

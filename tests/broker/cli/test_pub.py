@@ -157,7 +157,7 @@ def test_a_bare_name_is_near_to_the_topic_of_an_event(name: str, topic: str | No
     assert event_topic(name) == topic
 
 
-@pytest.mark.parametrize("name", ["PreToolUse", "tool_call_start"])
+@pytest.mark.parametrize("name", ["PreToolUse", "tool_call_start", "tool.execute.before"])
 def test_an_event_may_be_called_as_any_system_calls_it(name: str) -> None:
     """Claude Code's word for a tool call that is about to begin leads to the same topic as ours."""
     assert event_topic(name) == "prx.lifecycle.tool_call_start"
