@@ -131,7 +131,9 @@ class PythonCall:
         """Tell that its time is over, cancel what can be cancelled, and look at it again a little later."""
         self.watched = Watched(time.monotonic(), STUCK_S, lambda: self.hook.is_stuck(self))
         self.hook.world.watch.enter(self.watched)
-        self.tell(_failed("timeout", f"{SNAKE[self.handler]} did not end within {self.timeout_s:g} s"))
+        self.tell(
+            _failed("timeout", f"{SNAKE[self.handler]} did not end within {round(self.timeout_s, 3):g} s")
+        )
         if self.task is not None:
             self.hook.soon(self._cancel)
 
@@ -353,7 +355,7 @@ class LoadedHook:
         if call.is_cancelled:  # so its event loop moves: it holds up nobody
             self.log.write("warn", f"{SNAKE[call.handler]} goes on although it was cancelled at its deadline")
             return
-        reason = f"{SNAKE[call.handler]} does not end, with its time of {call.timeout_s:g} s over"
+        reason = f"{SNAKE[call.handler]} does not end, with its time of {round(call.timeout_s, 3):g} s over"
         self.world.quarantine(self, reason, replace=True)
 
     def drop(self, reason: str) -> None:
