@@ -227,8 +227,7 @@ class Publisher(Asking, Closing):
     def flush(self) -> bool:
         """Hand what was gathered in a burst to libzmq now; false when its queue has no room for it.
 
-        Nobody has to call it: the end of a burst is sent within a millisecond or two by itself.
-        Raises :class:`ForkedError`.
+        Nobody has to call it: a burst's end is sent within two milliseconds. Raises :class:`ForkedError`.
         """
         if os.getpid() != self._pid:  # the lock may have been held at the fork
             raise ForkedError(_FORKED)
@@ -286,8 +285,7 @@ class Publisher(Asking, Closing):
 
         ``published`` (numbered and handed over), ``dropped_absent`` (no bus, or it was draining),
         ``dropped_full`` (no room; also what was gathered, and so numbered, and found none until the end),
-        ``over_depth``, ``claims`` (payloads that went to the spool) and
-        ``unanswered`` (control requests without a reply).
+        ``over_depth``, ``claims`` (payloads in the spool), ``unanswered`` (requests without a reply).
         """
         return {
             "published": self._numbering.published,
@@ -409,6 +407,9 @@ class Publisher(Asking, Closing):
                     self._subscribed.add(frame[1:])
         except zmq.Again:
             self._set_ready()
+        except zmq.ZMQError:
+            self._check_usable()  # a signal handler may have closed us a moment ago
+            raise
 
     def forked(self) -> None:
         """A forked child does not own the socket: from now on every call takes the slow way and says so."""
