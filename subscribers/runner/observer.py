@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from broker.client import Subscriber
 from broker.logs import Logger
@@ -15,6 +16,9 @@ from broker.protocol.errors import BusError
 from broker.protocol.events import Event
 
 from .service import BUS_SECONDS, TURN_SECONDS
+
+GATHER_S: Final = 0.005
+"""Seconds until the next look after events have come: most are copies of what is asked, and in its way."""
 
 
 class Observer:
@@ -45,8 +49,11 @@ class Observer:
     def _observe(self) -> None:
         while not self._stop.is_set():
             try:
-                for event in self._events.batch(timeout=TURN_SECONDS):
+                events = self._events.batch(timeout=TURN_SECONDS)
+                for event in events:
                     self._hear(event)
+                if events:
+                    self._stop.wait(GATHER_S)
             except BusError as error:
                 self._log.error("an event could not be received", error=str(error))
                 self._stop.wait(TURN_SECONDS)

@@ -7,6 +7,7 @@ is known elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -56,6 +57,7 @@ class Seen(NamedTuple):
         return orjson.dumps({**self.view, name: value})
 
 
+@lru_cache(1_024)
 def rolebox_event(name: str) -> str:
     """The rolebox event of a canonical one: what a hook listens to."""
     native = native_event("rolebox", name)
