@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from broker.protocol.events import Event
 
-GATHER_S: Final = 0.005
+GATHER_S: Final = 0.02
 """Seconds that the first one waits for others."""
 
 WAITING: Final = 20_000

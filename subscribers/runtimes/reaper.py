@@ -25,7 +25,7 @@ from .orphans import Orphans
 from .process_table import Process, adopted, leftovers
 from .spawn import Child, StartFailed, spawn
 
-TURNS = max(4, 2 * (os.cpu_count() or 1))
+TURNS = max(2, os.cpu_count() or 1)
 """Runs that have just been started, at once: more of them fight for processors and the interpreter, and all
 are slower."""
 
