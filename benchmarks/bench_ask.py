@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from .flow import scratch
-from .measure import Cell, Goal, Plan, note, percentiles
+from .measure import Cell, Goal, Plan, note, take_turns
 from .servers import absent, free_port, listens, program, running, stop
 from .up import broker_alone, up
 
@@ -121,7 +121,7 @@ def _beside_processes(plan: Plan) -> Cell:
                 "prxbus x 3": lambda count, bus=three: _asks(bus, count),  # type: ignore[misc]
                 "process": lambda count: _processes(max(5, count // 20)),
             }
-            _take_turns(cell, number, plan, ways, turns)
+            take_turns(cell, number, plan, ways, turns, TURN)
     return cell
 
 
@@ -145,22 +145,8 @@ def _beside_requests(plan: Plan) -> Cell:
                 ways["nats"] = lambda count, url=url: asyncio.run(_requests(url, count))  # type: ignore[misc]
             else:
                 cell.skipped["nats"] = why
-            _take_turns(cell, number, plan, ways, turns)
+            take_turns(cell, number, plan, ways, turns, TURN)
     return cell
-
-
-def _take_turns(
-    cell: Cell, number: int, plan: Plan, ways: dict[str, Callable[[int], list[float]]], turns: int
-) -> None:
-    """So many round trips in each of the ways, a hundred at a time."""
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for way in ways.values():
-        way(max(10, turns // 5))
-    for _ in range(0, turns, TURN):
-        for name, way in ways.items():
-            times[name] += way(min(TURN, turns))
-    for name, found in times.items():
-        note(cell, name, number, plan.rounds, percentiles(found))
 
 
 def _in_flight(plan: Plan) -> Cell:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from .flow import scratch
-from .measure import Cell, Goal, Plan, note, percentiles
+from .measure import Cell, Goal, Plan, note, take_turns
 from .servers import stop
 from .up import broker_alone
 
@@ -132,14 +132,7 @@ def _round_trips(plan: Plan, language: Language) -> Cell:
                 "over HTTP": lambda count, bus=bus: _posts(bus, count),  # type: ignore[misc]
                 "process": lambda count, language=language: _processes(language, max(3, count // 10)),  # type: ignore[misc]
             }
-            times: dict[str, list[float]] = {name: [] for name in ways}
-            for way in ways.values():
-                way(max(10, turns // 5))
-            for _ in range(0, turns, TURN):
-                for name, way in ways.items():
-                    times[name] += way(min(TURN, turns))
-        for name, found in times.items():
-            note(cell, name, number, plan.rounds, percentiles(found))
+            take_turns(cell, number, plan, ways, turns, TURN)
     return cell
 
 

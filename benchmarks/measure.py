@@ -125,6 +125,25 @@ def note(cell: Cell, name: str, number: int, rounds: int, figures: Figures, more
     say(f"{cell.question} | {cell.title} | {number + 1}/{rounds} {name}: {shown}{more}")
 
 
+def take_turns(
+    cell: Cell,
+    number: int,
+    plan: Plan,
+    ways: Mapping[str, Callable[[int], list[float]]],
+    turns: int,
+    each: int,
+) -> None:
+    """So many round trips in each of the ways, ``each`` at a time; a way gives their times in microseconds."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for way in ways.values():
+        way(max(10, turns // 5))
+    for _ in range(0, turns, each):
+        for name, way in ways.items():
+            times[name] += way(min(each, turns))
+    for name, found in times.items():
+        note(cell, name, number, plan.rounds, percentiles(found))
+
+
 def percentiles(times: Sequence[float]) -> dict[str, float]:
     """Of round trips in microseconds: the 50th and the 99th."""
     cuts = statistics.quantiles(times, n=100, method="inclusive")

@@ -6,16 +6,13 @@ systems make no difference. It refuses to know what it looks at.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from .discover import Signature
-from .watch import LOOK_S, Rest
-
-_STOP_S = 5.0
+from .watch import LOOK_S, WatchThread
 
 
-class LookingWatcher:
+class LookingWatcher(WatchThread):
     """Calls ``on_settled`` in its thread after each change of what ``look`` gives.
 
     A change between construction and :meth:`start` is reported too. ``on_error`` gets what either raises, and
@@ -28,24 +25,13 @@ class LookingWatcher:
         on_settled: Callable[[], None],
         on_error: Callable[[Exception], None],
     ) -> None:
+        super().__init__("watch hooks")
         self._look = look
         self._on_settled = on_settled
         self._on_error = on_error
-        self._stop = threading.Event()
         self._seen = look()
-        self._thread = threading.Thread(target=self._run, name="watch hooks", daemon=True)
 
-    def start(self) -> None:
-        """Begin to watch; once."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop watching and wait for the thread: after this there is no further call. Not from a callback."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(_STOP_S)
-
-    def _run(self) -> None:
+    def _watch(self) -> None:
         while not self._stop.wait(LOOK_S):
             try:
                 if self._look() != self._seen:
@@ -54,9 +40,7 @@ class LookingWatcher:
                 self._on_error(error)
 
     def _settle(self) -> None:
-        rest = Rest(self._look())
-        while not self._stop.wait(rest.pause):
-            if rest.look(self._look()):
-                self._seen = rest.seen
-                self._on_settled()
-                return
+        rest = self._rested(self._look)
+        if rest is not None:
+            self._seen = rest.seen
+            self._on_settled()

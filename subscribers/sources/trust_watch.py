@@ -7,7 +7,6 @@ over; what follows is the caller's. There is no way back: who trusts the workspa
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -18,7 +17,7 @@ from .discover import signature
 from .record_files import RecordUnusable
 from .trust_files import Listing, look
 from .trust_store import TrustStore
-from .watch import GONE_S
+from .watch import GONE_S, WatchThread
 
 LOOK_S: Final = 0.1
 """Seconds between looks."""
@@ -28,10 +27,8 @@ SHARE: Final = 20
 
 WITHDRAWN: Final = "the record was removed"
 
-_STOP_S: Final = 5.0
 
-
-class TrustWatch:
+class TrustWatch(WatchThread):
     """Watches the files of ``listing``, which were as ``record`` says, in a thread of its own.
 
     ``on_lost`` is called once, in that thread, with a line for each reason. A change between the listing and
@@ -53,20 +50,9 @@ class TrustWatch:
         self._roles = listing.roles()
         self._path = store.path_of(record.workspace)
         self._looks = {**listing.looks, self._path: signature(self._path)}
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="trust", daemon=True)
+        super().__init__("trust")
 
-    def start(self) -> None:
-        """Begin to watch; once."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop watching and wait for the thread. Not from ``on_lost``."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(_STOP_S)
-
-    def _run(self) -> None:
+    def _watch(self) -> None:
         pause = LOOK_S
         while not self._stop.wait(pause):
             began = time.monotonic()

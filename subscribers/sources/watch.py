@@ -54,7 +54,36 @@ class Rest:
         return is_same or self._waited >= UNSETTLED_S
 
 
-class FileWatcher:
+class WatchThread:
+    """A thread that watches until it is stopped: ``_watch``, which is to look at ``_stop`` often."""
+
+    def __init__(self, name: str) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch; once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching and wait for the thread: after this there is no further call. Not from a callback."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(_STOP_S)
+
+    def _watch(self) -> None:
+        raise NotImplementedError
+
+    def _rested(self, look: Callable[[], Signature]) -> Rest | None:
+        """Wait until what ``look`` gives has come to rest; None when it is stopped before."""
+        rest = Rest(look())
+        while not self._stop.wait(rest.pause):
+            if rest.look(look()):
+                return rest
+        return None
+
+
+class FileWatcher(WatchThread):
     """Watches one path in a thread of its own, whether a file is there or not.
 
     ``on_settled`` is called in that thread after each change; ``on_error`` gets what it raises, and watching
@@ -73,22 +102,11 @@ class FileWatcher:
         self._path = os.path.join(self._folder, self._name)
         self._on_settled = on_settled
         self._on_error = on_error
-        self._stop = threading.Event()
+        super().__init__(f"watch {self._name}")
         self._seen = signature(self._path)
-        self._thread = threading.Thread(target=self._run, name=f"watch {self._name}", daemon=True)
         self.mode: Literal["notify", "look"] = "notify" if notify else "look"
 
-    def start(self) -> None:
-        """Begin to watch; once."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop watching and wait for the thread: after this there is no further call. Not from a callback."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(_STOP_S)
-
-    def _run(self) -> None:
+    def _watch(self) -> None:
         for named in self._wakes():
             if named or signature(self._path) != self._seen:
                 self._settle()
@@ -121,12 +139,10 @@ class FileWatcher:
             yield bool(named)
 
     def _settle(self) -> None:
-        rest = Rest(signature(self._path))
-        while not self._stop.wait(rest.pause):
-            if rest.look(signature(self._path)):
-                self._seen = rest.seen
-                self._report()
-                return
+        rest = self._rested(lambda: signature(self._path))
+        if rest is not None:
+            self._seen = rest.seen
+            self._report()
 
     def _report(self) -> None:
         try:
