@@ -133,7 +133,7 @@ def take_turns(
     turns: int,
     each: int,
 ) -> None:
-    """So many round trips in each of the ways, ``each`` at a time; a way gives their times in microseconds."""
+    """So many round trips in each of the ways, `each` at a time; a way gives their times in us."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for way in ways.values():
         way(max(10, turns // 5))
