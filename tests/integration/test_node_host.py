@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,7 +11,7 @@ import pytest
 
 from subscribers.hooks.module_hook import Handler
 from subscribers.runtimes.node_program import NodeProgram
-from tests.integration.node_scene import NodeScene, node_hooks, node_or_skip
+from tests.integration.node_scene import NodeScene, node_hooks
 from tests.integration.waiting import until
 
 pytestmark = [
@@ -22,222 +21,10 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def node(require_tool: Callable[[str], str]) -> NodeProgram:
-    """The installed Node."""
-    return node_or_skip(require_tool)
-
-
-@pytest.fixture(scope="module")
 def on(tmp_path_factory: pytest.TempPathFactory, node: NodeProgram) -> Iterator[NodeScene]:
     """A host of two threads."""
     with node_hooks(node, tmp_path_factory.mktemp("role"), workers=2) as scene:
         yield scene
-
-
-PACKAGE = {
-    "lib/count.mjs": "let n = 0; export const next = () => ++n;",
-    "lib/count.cjs": "let n = 0; exports.next = () => ++n; exports.kind = 'common';",
-    "lib/data.json": '{"v": 7}',
-    "lib/ring_a.mjs": "import { b } from './ring_b.mjs'; export const a = () => 'a' + b();",
-    "lib/ring_b.mjs": "import { a } from './ring_a.mjs'; export const b = () => typeof a;",
-    "node_modules/pkg/package.json": '{"exports": {"import": "./i.mjs", "require": "./r.cjs"}}',
-    "node_modules/pkg/i.mjs": "export const how = 'imported';",
-    "node_modules/pkg/r.cjs": "exports.how = 'required';",
-    "modern/package.json": '{"type": "module"}',
-    "classic/package.json": '{"type": "commonjs"}',
-    "broken/package.json": "{",
-}
-"""Files that the modules of a role import."""
-
-FORMS = {
-    "default.js": ("export default { onEvent(ctx) { ctx.inject('default') } }", "default"),
-    "named.js": ("export function onEvent(ctx) { ctx.inject('named') }", "named"),
-    "async.js": ("export const onEvent = async (ctx) => { await null; ctx.inject('async') }", "async"),
-    "both.mjs": (
-        """
-        export default { onEvent(ctx) { ctx.inject('default first') } };
-        export const onEvent = () => {}, onChatMessage = () => {};
-        """,
-        "default first",
-    ),
-    "class.mjs": (
-        "export default class { #n = 3; onEvent(ctx) { ctx.inject('class ' + this.#n) } }",
-        "class 3",
-    ),
-    "object.mjs": ("class A { onEvent(ctx) { ctx.inject('object') } } export default new A()", "object"),
-    "common.cjs": ("module.exports = { onEvent(ctx) { ctx.inject(__dirname.slice(0, 1)) } }", "/"),
-    "exports.js": ("exports.onEvent = (ctx) => ctx.inject(typeof require)", "function"),
-    "transpiled.js": (
-        "exports.__esModule = true; exports.default = { onEvent(ctx) { ctx.inject('t') } }",
-        "t",
-    ),
-    "hashbang.js": ("#!/usr/bin/env node\nmodule.exports = { onEvent: (ctx) => ctx.inject('hash') }", "hash"),
-    "waits.mjs": (
-        "const v = await 5; export default { onEvent(ctx) { ctx.inject('waited ' + v) } }",
-        "waited 5",
-    ),
-    "modern/type.js": ("export const onEvent = (ctx) => ctx.inject(String(this))", "undefined"),
-    "classic/type.js": ("export default { onEvent(ctx) { ctx.inject('anyhow') } }", "anyhow"),
-    "broken/type.js": ("export default { onEvent(ctx) { ctx.inject('anyhow') } }", "anyhow"),
-    "meta.mjs": (
-        """
-        const { url, filename, dirname, resolve } = import.meta;
-        const facts = [url.slice(0, 8), filename.slice(-8), resolve('./x.js') === `file://${dirname}/x.js`];
-        export const onEvent = (ctx) => ctx.inject(facts.join());
-        """,
-        "file:///,meta.mjs,true",
-    ),
-    "imports.mjs": (
-        """
-        import { next } from './lib/count.mjs';
-        import count, { kind } from './lib/count.cjs';
-        import data from './lib/data.json';
-        import { a } from './lib/ring_a.mjs';
-        import { existsSync } from 'node:fs';
-        import path from 'path';
-        import { how } from 'pkg';
-        const say = () => [next(), count.next(), kind, data.v, a(), existsSync('/'), path.sep, how].join(' ');
-        export default { onEvent(ctx) { ctx.inject(say()) } };
-        """,
-        "1 1 common 7 afunction true / imported",
-    ),
-    "dynamic.mjs": (
-        """
-        import { next } from './lib/count.mjs';
-        export default {
-          async onEvent(ctx) {
-            const again = await import('./lib/count.mjs');
-            const pkg = await import('pkg');
-            const common = await import('./lib/count.cjs');
-            ctx.inject([again.next === next, pkg.how, common.default.next()].join(' '));
-          },
-        };
-        """,
-        "true imported 1",
-    ),
-    "requires.cjs": (
-        """
-        const count = require('./lib/count.cjs');
-        const { v } = require('./lib/data');
-        const os = require('os');
-        const place = require.resolve('./lib/count.cjs').endsWith('count.cjs');
-        module.exports = {
-          async onEvent(ctx) {
-            const { next } = await import('./lib/count.mjs');
-            const same = require('./lib/count.cjs') === count;
-            ctx.inject([count.next(), same, v, require('pkg').how, typeof os.cpus, next(), place].join(' '));
-          },
-        };
-        """,
-        "1 true 7 required function 1 true",
-    ),
-}
-"""Modules, and what their handler injects."""
-
-
-def test_every_form_of_a_module_is_loaded(on: NodeScene) -> None:
-    """ES modules and CommonJS, default and named exports, objects and classes: each handler runs, also of a
-    ``.js`` with ``export default`` beside no package.json.
-    """
-    for name, text in PACKAGE.items():
-        on.write(name, text)
-    for name, (source, _) in FORMS.items():
-        on.javascript(name, source, name=name)
-    states = on.settled()
-    assert {name: states[name].reason for name in FORMS} == dict.fromkeys(FORMS)
-    assert {name: on.call(name, "onEvent").injected for name in FORMS} == {
-        name: (said,) for name, (_, said) in FORMS.items()
-    }
-    assert states["both.mjs"].handlers == ("onChatMessage", "onEvent")
-
-
-BAD = {
-    "syntax.mjs": (
-        "import 'fs';\nexport default {\n  f() { const x = ; }\n}\n",
-        "syntax.mjs:3",
-        "const x = ;",
-    ),
-    "syntax.js": ("export default {\n\n\n  f() { const x = ; }\n}\n", "syntax.js:4", "const x = ;"),
-    "syntax.cjs": ("module.exports = {\n  f() { const x = ; }\n}\n", "syntax.cjs:2", "const x = ;"),
-    "nested.mjs": ("import './syntax.mjs';", "syntax.mjs:3", "const x = ;"),
-    "throws.mjs": ("\n\nthrow new Error('no luck')", "Error: no luck", "throws.mjs:3:7"),
-    "throws.cjs": ("\nthrow new TypeError('no luck')", "TypeError: no luck", "throws.cjs:2:7"),
-    "odd.mjs": ("throw null", "threw null", None),
-    "import.mjs": ("import './nowhere.mjs'", "'./nowhere.mjs' imported from", None),
-    "export.mjs": ("import { nope } from 'node:fs'", "nope", None),
-    "package.mjs": ("import 'no-such-package'", "Cannot find package 'no-such-package'", None),
-    "require.cjs": ("require('./nowhere')", "Cannot find module './nowhere'", "require.cjs"),
-    "json.mjs": ("import './bad.json'", "JSON", None),
-    "exits.mjs": ("process.exit(3)", "process.exit(3)", None),
-}
-"""Modules that cannot be loaded, with what the error and the trace hold."""
-
-
-def test_a_module_that_cannot_be_loaded_is_refused_with_its_line(on: NodeScene) -> None:
-    """The error is one line that names the fault, the trace points at the user's line, and others load."""
-    on.write("bad.json", "{")
-    for name, (source, _, _) in BAD.items():
-        on.javascript(name, source, name=name)
-    on.want("gone", "gone.mjs")
-    on.javascript("fine", "export default { onEvent(ctx) { ctx.inject('fine') } }")
-    states = on.settled()
-    for name, (_, said, shown) in BAD.items():
-        state = states[name]
-        assert state.name == "refused", name
-        assert said in str(state.reason)
-        assert "\n" not in str(state.reason)
-        assert shown is None or shown in str(state.detail), state
-    assert "ENOENT" in str(states["gone"].reason)
-    assert on.call("fine", "onEvent").injected == ("fine",)
-    on.unwant(*BAD, "gone")
-
-
-def test_a_module_without_handlers_is_loaded_and_says_so(on: NodeScene) -> None:
-    """Exports that nobody calls are a problem in words, not a refusal."""
-    on.javascript("none", "export const other = 1")
-    on.javascript("empty", "", name="empty.js")
-    on.javascript("number", "export default { onEvent: 3, onLoad() {} }")
-    states = on.settled()
-    assert [states[name].name for name in ("none", "empty", "number")] == ["loaded"] * 3
-    assert "exports none of the handlers (onChatMessage," in str(states["none"].reason)
-    assert states["empty"].handlers == ()
-    assert (states["number"].reason, states["number"].handlers) == ("onEvent is not a function", ("onLoad",))
-    assert on.call("number", "onEvent").status == "absent"
-
-
-def test_typescript_runs_where_node_strips_types(on: NodeScene, node: NodeProgram) -> None:
-    """Types are taken out where this Node can do it; where it cannot, the refusal names the version."""
-    on.javascript(
-        "ts", "const n: number = 3; export default { onEvent(c: any) { c.inject('ts' + n) } }", name="a.ts"
-    )
-    on.javascript(
-        "cts", "const n: number = 3; exports.onEvent = (c: any) => c.inject('cts' + n)", name="a.cts"
-    )
-    on.javascript("enum", "\nenum A { B }", name="e.ts")
-    states = on.settled()
-    if node.strips_types:
-        assert [on.call(name, "onEvent").injected for name in ("ts", "cts")] == [("ts3",), ("cts3",)]
-        assert re.search(r"enum is not supported.*e\.ts:\d", str(states["enum"].reason))
-    else:
-        assert {states[name].name for name in ("ts", "cts", "enum")} == {"refused"}
-        assert "TypeScript needs Node 22.13 or newer, and this is v" in str(states["ts"].reason)
-    on.unwant("ts", "cts", "enum")
-
-
-def test_hooks_share_no_state_though_they_share_files(on: NodeScene) -> None:
-    """Two hooks of one file have their own instance of it, of what it imports, and of their configuration."""
-    on.write("lib/state.mjs", "export const seen = [];")
-    source = (
-        "import { seen } from './lib/state.mjs'; let n = 0; export default { onEvent(ctx) {"
-        "n++; seen.push(1); ctx.config.list.push(n); ctx.inject(`${n} ${seen.length} ${ctx.config.list}`) } }"
-    )
-    on.write("twin.mjs", source)
-    for name in ("twin1", "twin2", "twin3"):
-        on.want(name, "twin.mjs", {"list": [0]})
-    on.settled()
-    assert on.call("twin1", "onEvent").injected == ("1 1 0,1",)
-    assert on.call("twin1", "onEvent").injected == ("2 2 0,1,2",)
-    assert [on.call(name, "onEvent").injected for name in ("twin2", "twin3")] == [("1 1 0,1",)] * 2
 
 
 Given: TypeAlias = tuple[dict[str, Any], Handler]

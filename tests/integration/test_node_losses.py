@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from subscribers.runtimes.node_program import NodeProgram
-from tests.integration.node_scene import NodeScene, node_hooks, node_or_skip
+from tests.integration.node_scene import NodeScene, node_hooks
 from tests.integration.waiting import until
 
 pytestmark = pytest.mark.timeout(120)
@@ -20,12 +19,6 @@ STEADY = """
 let n = 0;
 export default { onLoad(ctx) { ctx.log.info('loaded') }, onEvent(ctx) { ctx.inject(String(++n)) } };
 """
-
-
-@pytest.fixture(scope="module")
-def node(require_tool: Callable[[str], str]) -> NodeProgram:
-    """The installed Node."""
-    return node_or_skip(require_tool)
 
 
 def with_steady_ones(scene: NodeScene, **bad: str) -> None:

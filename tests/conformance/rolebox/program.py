@@ -27,7 +27,7 @@ _LOADED: Final = "PROGRAM::test_a_hook_knows_its_name_and_config_while_it_is_loa
 _DISPOSED: Final = "PROGRAM::test_what_is_opened_while_it_is_loaded_is_there_until_it_is_disposed"
 _FIELDS: Final = "PAGE::test_every_field_of_the_schema_has_its_effect"
 _LOG: Final = "PAGE::test_the_log_of_the_page_is_written"
-_FAULT: Final = "FILE::test_a_fault_in_a_hook_is_one_diagnostic_and_leaves_its_siblings"
+_FAULT: Final = "ENTRY::test_a_fault_in_a_hook_is_one_diagnostic_and_leaves_its_siblings"
 _CHAIN: Final = "DISPATCH::test_hooks_of_one_event_see_each_other_s_edits_and_the_ask_returns_the_last"
 _CHANGES: Final = "FAULTS::test_changes_come_into_force_and_what_breaks_leaves_what_was_there"
 _JOINED: Final = "PENDING::test_texts_of_a_session_are_joined_with_a_newline_and_delivered_once"
@@ -71,11 +71,11 @@ ROLE_FILE: Final = (
     Row(
         "a priority that is a number in quotes is that number",
         True,
-        ("FILE::test_a_quoted_number_is_taken_for_the_number",),
+        ("ENTRY::test_a_quoted_number_is_taken_for_the_number",),
     ),
     Row("a priority that is no number makes the order undefined", False, (_FAULT,)),
     Row("an empty list of tools never fires", False, (_FAULT,)),
-    Row("two hooks may have one name", True, ("FILE::test_hooks_of_one_name_both_run_and_it_is_said",)),
+    Row("two hooks may have one name", True, ("ENTRY::test_hooks_of_one_name_both_run_and_it_is_said",)),
     Row("priority 50 and phase after", True, ("FILE::test_a_hook_has_the_defaults_of_the_page",)),
     Row(
         "equal priorities keep the order of the file",

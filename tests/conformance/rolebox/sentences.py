@@ -15,6 +15,7 @@ FILES: Final = {
     "CHAIN": "tests/subscribers/hooks/test_role_chain.py",
     "DIRECTORIES": "tests/subscribers/sources/test_role_directories.py",
     "DISPATCH": "tests/subscribers/runner/test_roles_dispatch.py",
+    "ENTRY": "tests/subscribers/dialects/test_rolebox_hook.py",
     "EXAMPLES": "tests/integration/test_rolebox_examples.py",
     "FAULTS": "tests/integration/test_roles_faults.py",
     "FILE": "tests/subscribers/dialects/test_rolebox_file.py",
@@ -26,6 +27,7 @@ FILES: Final = {
     "LOSSES": "tests/integration/test_node_losses.py",
     "MODULES": "tests/subscribers/sources/test_role_modules.py",
     "NODE": "tests/integration/test_node_host.py",
+    "NODE_MODULES": "tests/integration/test_node_modules.py",
     "PYTHON": "tests/integration/test_python_module_host.py",
     "PAGE": "tests/conformance/rolebox/test_page_runs.py",
     "PENDING": "tests/subscribers/hooks/test_role_pending.py",
@@ -65,7 +67,7 @@ SENTENCES: Final = (
         "name, the hook's only name",
         (
             "FILE::test_every_key_of_a_hook_has_its_effect",
-            "FILE::test_hooks_of_one_name_both_run_and_it_is_said",
+            "ENTRY::test_hooks_of_one_name_both_run_and_it_is_said",
         ),
     ),
     Sentence("f485b485", "description, a note", ("FILE::test_every_key_of_a_hook_has_its_effect",)),
@@ -143,8 +145,8 @@ SENTENCES: Final = (
         (
             "PAGE::test_the_complete_example_warns_in_the_next_prompt",
             "EXAMPLES::test_what_this_node_cannot_run_is_said_and_the_others_run",
-            "NODE::test_every_form_of_a_module_is_loaded",
-            "NODE::test_typescript_runs_where_node_strips_types",
+            "NODE_MODULES::test_every_form_of_a_module_is_loaded",
+            "NODE_MODULES::test_typescript_runs_where_node_strips_types",
         ),
     ),
     Sentence("eb94abb7", "head of the table of handlers", ()),
@@ -513,7 +515,7 @@ SENTENCES: Final = (
         "a module that does not load is logged and its hook skipped",
         (
             "PAGE::test_the_log_of_the_page_is_written",
-            "NODE::test_a_module_that_cannot_be_loaded_is_refused_with_its_line",
+            "NODE_MODULES::test_a_module_that_cannot_be_loaded_is_refused_with_its_line",
             "PYTHON::test_what_cannot_be_loaded_is_refused_and_the_others_are_not",
         ),
     ),
@@ -523,7 +525,7 @@ SENTENCES: Final = (
         "each hook's module has a scope of its own",
         (
             "HOOKS::test_every_module_is_loaded_for_each_hook",
-            "NODE::test_hooks_share_no_state_though_they_share_files",
+            "NODE_MODULES::test_hooks_share_no_state_though_they_share_files",
             "PYTHON::test_two_hooks_that_share_a_file_share_nothing_else",
         ),
     ),
@@ -532,7 +534,7 @@ SENTENCES: Final = (
         "globals of a hook are not shared",
         (
             "HOOKS::test_every_module_is_loaded_for_each_hook",
-            "NODE::test_hooks_share_no_state_though_they_share_files",
+            "NODE_MODULES::test_hooks_share_no_state_though_they_share_files",
             "PYTHON::test_two_hooks_that_share_a_file_share_nothing_else",
         ),
     ),

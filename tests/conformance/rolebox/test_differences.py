@@ -22,7 +22,7 @@ PLACES: Final = FILES | {
 }
 HERE: Final = {difference.number: difference.here for difference in DIFFERENCES}
 
-_FAULT: Final = "FILE::test_a_fault_in_a_hook_is_one_diagnostic_and_leaves_its_siblings"
+_FAULT: Final = "ENTRY::test_a_fault_in_a_hook_is_one_diagnostic_and_leaves_its_siblings"
 _CHANGES: Final = "FAULTS::test_changes_come_into_force_and_what_breaks_leaves_what_was_there"
 _LOST: Final = "FAULTS::test_only_the_bad_hook_is_lost_and_the_others_serve_the_next_event_within_a_second"
 
@@ -34,7 +34,7 @@ SHOWN_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "R2": (
         "PAGE::test_the_complete_example_warns_in_the_next_prompt",
-        "NODE::test_every_form_of_a_module_is_loaded",
+        "NODE_MODULES::test_every_form_of_a_module_is_loaded",
     ),
     "R3": (
         "NODE::test_the_context_is_real_in_every_handler",
@@ -55,7 +55,7 @@ SHOWN_BY: Final[dict[str, tuple[str, ...]]] = {
         "PAGE::test_what_is_marked_is_activated_by_the_first_message",
     ),
     "R9": (
-        "NODE::test_hooks_share_no_state_though_they_share_files",
+        "NODE_MODULES::test_hooks_share_no_state_though_they_share_files",
         "PYTHON::test_two_hooks_that_share_a_file_share_nothing_else",
     ),
     "R10": (
@@ -79,7 +79,7 @@ SHOWN_BY: Final[dict[str, tuple[str, ...]]] = {
         "VIEW::test_what_may_be_edited_is_what_the_asker_merges",
     ),
     "R17": ("CHAIN::test_filters_hold_where_they_mean_something",),
-    "R18": (_FAULT, "FILE::test_a_quoted_number_is_taken_for_the_number"),
+    "R18": (_FAULT, "ENTRY::test_a_quoted_number_is_taken_for_the_number"),
     "R19": (
         "FILE::test_placeholders_are_replaced_in_every_text_that_is_read",
         "FUNCTION::test_every_key_that_matters_is_taken",
