@@ -50,8 +50,9 @@ from .protocol.decisions import (
     Silence,
     input_of,
 )
+from .protocol.envelope import Claim, encode_event, is_text
 from .protocol.errors import BusUnreachable, ClaimExpired, ClosedError, LimitExceeded
-from .protocol.events import Claim, Event, decode_event, encode_event, is_text
+from .protocol.events import Event, decode_event
 from .protocol.limits import (
     ASK_BYTES,
     CLAIM_BYTES,

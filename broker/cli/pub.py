@@ -16,8 +16,8 @@ import orjson
 from ..client.context import Cause, inherited
 from ..client.tool import Tool
 from ..protocol.catalogue import EVENTS, check
+from ..protocol.envelope import is_text
 from ..protocol.errors import LimitExceeded, SchemaError
-from ..protocol.events import is_text
 from ..protocol.limits import CLAIM_BYTES, DEPTHS, SOURCE_BYTES
 from ..protocol.topics import LIFECYCLE, check_topic
 from .exits import DONE, CommandError

@@ -15,8 +15,8 @@ from typing import Any
 from orjson import loads
 
 from ..protocol.decisions import Constraints, Decision, Revalidate, input_of
+from ..protocol.envelope import Claim
 from ..protocol.errors import BusUnreachable, RequestRefused
-from ..protocol.events import Claim
 from ..protocol.limits import DEPTHS
 from .asker import Asker, Lane
 from .context import Cause, current

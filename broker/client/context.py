@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..protocol.events import Event, is_text
+from ..protocol.envelope import is_text
 from ..protocol.limits import CAUSE_BYTES, DEPTHS
+
+if TYPE_CHECKING:
+    from ..protocol.events import Event
 
 DEPTH_VARIABLE: Final = "PRXBUS_DEPTH"
 CAUSE_VARIABLE: Final = "PRXBUS_CAUSE"

@@ -25,6 +25,7 @@ from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.control import DECIDER_LANE, decode_message, encode_message
 from ..protocol.decisions import FAILURES, Answer, Failure
+from ..protocol.envelope import is_text
 from ..protocol.errors import (
     ClosedError,
     DecodeError,
@@ -32,7 +33,7 @@ from ..protocol.errors import (
     LimitExceeded,
     RequestRefused,
 )
-from ..protocol.events import Event, decode_event, is_text
+from ..protocol.events import Event, decode_event
 from ..protocol.limits import ANSWER_BYTES, ANSWERS, NAME_BYTES, PRIORITY
 from ..protocol.topics import parse_patterns
 from ..version import __version__
@@ -439,4 +440,4 @@ class Decider(Closing):
             self._early = early
 
 
-_NO_EVENT: Final = Event("none", 0, bytes(16), 1, 0, None, "", None, b"{}")
+_NO_EVENT: Final = Event.of("none", 0, bytes(16), 1, 0, None, "", None, b"{}")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..protocol.envelope import Names, is_text
 from ..protocol.errors import LimitExceeded
-from ..protocol.events import Names, event_names, is_text
 from ..protocol.limits import CAUSE_BYTES, SESSION_ID_BYTES
 from .context import Cause
 
@@ -25,7 +25,7 @@ class KnownNames:
     def __init__(self, source: str, inherited: str | None) -> None:
         self._source = source
         self._inherited = inherited
-        self.known: dict[str | None, Names] = {None: event_names(None, source, inherited)}
+        self.known: dict[str | None, Names] = {None: Names(None, source, inherited)}
 
     def pack(self, session_id: str | None, caused_by: str | None, context: Cause | None) -> Names:
         """The names of an event; what is told wins over the context, that over what is inherited.
@@ -41,10 +41,10 @@ class KnownNames:
         if caused_by is not None and caused_by != self._inherited:
             if not is_text(caused_by, CAUSE_BYTES):
                 raise LimitExceeded(f"caused_by must be an event id, not {_short(caused_by)}")
-            return event_names(session_id, self._source, caused_by)
+            return Names(session_id, self._source, caused_by)
         packed = self.known.get(session_id)
         if packed is None:
-            packed = event_names(session_id, self._source, self._inherited)
+            packed = Names(session_id, self._source, self._inherited)
             if len(self.known) >= SESSIONS:
                 self.known.clear()
             self.known[session_id] = packed

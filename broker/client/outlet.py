@@ -17,8 +17,8 @@ from typing import Final
 import zmq
 
 from ..protocol.beacons import Beacon, encode_beacons
+from ..protocol.envelope import Names, event_frame, payload_header
 from ..protocol.errors import QueueFull
-from ..protocol.events import Names, event_frame, payload_header
 from .core.batching import ALONE, COPY_AGE_NS, FIRST, GATHERED, TURN, Batch, Gathering
 from .core.numbering import Numbering, Stream
 from .flusher import LOOK_SECONDS, Flusher
@@ -26,6 +26,9 @@ from .options import ROOM_SECONDS, OnFull
 from .sockets import LINGER_MS, publisher_socket
 
 NOBLOCK: Final = zmq.NOBLOCK
+
+SHORT: Final = 0xFFFF
+"""Longest payload with a two-byte length on the wire; a longer one takes the slow way."""
 
 PATIENCE_SECONDS: Final = 0.05
 """Longest pause between two tries to send what found no room, and longest wait of a look for the lock."""
@@ -138,7 +141,7 @@ class Outlet:
     def leave(self, now_ns: int) -> None:
         """Have what is gathered sent soon: by whoever looks after the tail, or now if it has waited."""
         batch = self.gathering.batch
-        if batch is not None and batch.count:
+        if batch is not None and batch.rows:
             if 0 <= now_ns - batch.begun_ns <= COPY_AGE_NS:
                 self._look_after_tail()
             else:
@@ -205,7 +208,7 @@ class Outlet:
             self._pause()
         given_up = self.gathering.take()
         if given_up is not None:
-            self.dropped_full += given_up.count
+            self.dropped_full += len(given_up.rows)
         try:
             for frame in last_words():
                 self._send(frame, NOBLOCK)
@@ -237,7 +240,7 @@ class Outlet:
         if self.gathering.batch is None:
             self.gathering.batch = batch
         else:
-            self.dropped_full += batch.count
+            self.dropped_full += len(batch.rows)
 
     def _try(self, stream: Stream, depth: int, names: Names, content: bytes) -> bool:
         frame = number(stream, depth, names, content)

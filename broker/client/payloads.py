@@ -27,27 +27,32 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
         try:
             value = loads(payload)
         except JSONDecodeError as error:
+            from ..protocol.json_object import is_object  # loads msgspec, which most commands do without
+
+            if is_object(payload):
+                return payload
             raise SchemaError(f"payload is not JSON: {error}") from None
         if type(value) is not dict:
             raise SchemaError(f"payload is {_kind(value)}, not an object")
         return payload
     if type(payload) is dict:
-        return _encode(payload, stream)
+        return encode_dict(payload, stream)
     if isinstance(payload, bytes | bytearray | memoryview):
         return encode_payload(bytes(payload), stream)
     if not isinstance(payload, Mapping):
         raise SchemaError(f"payload is {_kind(payload)}; a dict or the bytes of a JSON object is expected")
-    return _encode(dict(payload), stream)
+    return encode_dict(dict(payload), stream)
 
 
-def _encode(plain: dict[str, Any], stream: Stream) -> bytes:
+def encode_dict(plain: dict[str, Any], stream: Stream) -> bytes:
+    """The same of what is a dict for certain."""
     if stream.check is not None:
         stream.check(plain)
     try:
         body = dumps(plain)
     except TypeError as error:
         raise SchemaError(f"payload cannot be written as JSON: {error}") from None
-    if b"null" in body:
+    if b"null" in body:  # or what JSON has no word for: a NaN
         refuse_lost_numbers(plain, body)
     return body
 

@@ -19,11 +19,11 @@ from typing import Any, Final
 
 import msgpack
 import zmq
-from orjson import dumps
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.beacons import encode_beacons
+from ..protocol.envelope import Names, is_text, payload_header
 from ..protocol.errors import (
     BusUnreachable,
     ClosedError,
@@ -31,9 +31,8 @@ from ..protocol.errors import (
     LimitExceeded,
     QueueFull,
     RequestRefused,
-    SchemaError,
 )
-from ..protocol.events import Names, is_text, payload_header
+from ..protocol.json_object import look_at_object
 from ..protocol.limits import ASK_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
@@ -41,7 +40,7 @@ from .asker import Asker
 from .asking import Asking
 from .closing import Closing
 from .context import Cause, current, inherited
-from .core.batching import GATHERED, GATHERED_BYTES, GATHERED_EVENTS, LARGE_BYTES, PAUSE_NS
+from .core.batching import GATHERED, LARGE_BYTES, LEAST_BYTES, PAUSE_NS
 from .core.numbering import Numbering, Stream
 from .core.session import (
     BatchesTold,
@@ -66,13 +65,10 @@ from .options import (
     Oversize,
     check_options,
 )
-from .outlet import Offer, Outlet, number
-from .payloads import check_claimed, check_depth, encode_payload, refuse_lost_numbers
+from .outlet import SHORT, Offer, Outlet, number
+from .payloads import check_claimed, check_depth, encode_dict, encode_payload
 from .publisher_id import new_key, new_publisher
 from .spool import Spool
-
-SHORT: Final = 0xFFFF
-"""Longest payload with a two-byte length on the wire; a longer one takes the slow way."""
 
 _FORKED: Final = "this Publisher was opened in another process; open a new one after fork"
 
@@ -126,6 +122,7 @@ class Publisher(Asking, Closing):
         self._numbering = Numbering(new_publisher(), source, time.monotonic())
         self._streams = self._numbering.streams
         self._names = KnownNames(source, came_with.event)
+        self._known_names = self._names.known
         self._spool = Spool(spool_directory(self.runtime_dir))
         self._ask_bytes = ASK_BYTES
         self._dropped_absent = 0
@@ -167,8 +164,9 @@ class Publisher(Asking, Closing):
         never be published, :class:`SpoolFull` when a large payload cannot be stored,
         :class:`QueueFull` as ``on_full`` says, :class:`ClosedError` and :class:`ForkedError`.
         """
-        stream = self._streams.get(topic)
-        if stream is None:
+        try:
+            stream = self._streams[topic]
+        except KeyError:
             stream = self._open(topic)
         context = current.get()
         level = self._floor
@@ -177,45 +175,44 @@ class Publisher(Asking, Closing):
         if level >= DEPTHS:
             self._over_depth += 1
             return False
-        if type(payload) is dict:
-            check = stream.check
-            if check is not None:
-                check(payload)
+        if type(payload) is bytes and payload.isascii():
             try:
-                body = dumps(payload)
-            except TypeError as error:
-                raise SchemaError(f"payload cannot be written as JSON: {error}") from None
-            if b"null" in body:  # or what JSON has no word for: a NaN
-                refuse_lost_numbers(payload, body)
+                look_at_object(payload)
+            except Exception:  # of several kinds; the careful look says what is wrong
+                encode_payload(payload, stream)
+            body = payload
+        elif type(payload) is dict:
+            body = encode_dict(payload, stream)
         else:
             body = encode_payload(payload, stream)
-        names = self._names.known.get(session_id)
+        names = self._known_names.get(session_id)
         if names is None or caused_by is not None or context is not None:
             names = self._names.pack(session_id, caused_by, context)
         size = len(body)
         if retain or size > SHORT or not self.ready:  # not ready: no bus yet, draining, closed or forked
             return self._publish_slowly(stream, level, names, body, retain)
         gathering = self._gathering
-        with self._lock:
+        cost = size + names.cost
+        self._lock.acquire()
+        try:
             now_ns = time_ns()
             batch = gathering.batch
             if (
                 batch is not None
+                and (rows := batch.rows)
                 and stream.channel is batch.channel
                 and level == batch.depth
                 and size < LARGE_BYTES
-                and (used := batch.used + size + names.cost) <= GATHERED_BYTES
-                and 0 < (count := batch.count) < GATHERED_EVENTS
-                and now_ns - gathering.last_ns <= PAUSE_NS
-                and batch.begun_ns <= now_ns <= batch.until_ns
+                and (left := batch.left - (max(LEAST_BYTES, cost))) >= 0
+                and 0 <= now_ns - gathering.last_ns <= PAUSE_NS
+                and now_ns <= batch.until_ns
             ):  # what Gathering.offer says of most events of a burst
                 gathering.last_ns = now_ns
-                batch.used = used
-                batch.count = count + 1
+                batch.left = left
                 stream.sequence = sequence = stream.sequence + 1
                 if sequence == 1:
                     stream.first_time = now_ns
-                batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
+                rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
                 return True
             if stream.retired:
                 stream = self._open(topic)
@@ -223,6 +220,8 @@ class Publisher(Asking, Closing):
             if verdict == GATHERED:
                 return True
             return self._outlet.deliver(verdict, stream, level, names, body, size)
+        finally:
+            self._lock.release()
 
     def flush(self) -> bool:
         """Hand what was gathered in a burst to libzmq now; false when its queue has no room for it.

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from ..protocol.envelope import Claim
 from ..protocol.errors import ClaimCorrupt, ClaimExpired, SpoolFull
-from ..protocol.events import Claim
 from ..protocol.limits import CLAIM_HEAD_BYTES, SPOOL_BYTES
 
 YOUNG_SECONDS: Final = 5.0

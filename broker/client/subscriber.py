@@ -21,8 +21,9 @@ import zmq
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
+from ..protocol.envelope import is_text
 from ..protocol.errors import BusUnreachable, ClosedError, ForkedError, LimitExceeded, RequestRefused
-from ..protocol.events import Event, is_text
+from ..protocol.events import Event
 from ..protocol.limits import NAME_BYTES
 from ..protocol.topics import INBOX_PREFIX, parse_patterns, subscriptions
 from ..version import __version__
@@ -147,9 +148,11 @@ class Subscriber(Closing):
                     if self._queue:
                         return [self._queue.popleft() for _ in range(min(max_events, len(self._queue)))]
                     events = self._take(max_events, deadline)
+                    if len(events) > max_events:  # the rest of a frame of many
+                        self._queue.extend(events[max_events:])
+                        del events[max_events:]
                     if events:
-                        self._queue.extend(events[max_events:])  # the rest of a frame of many
-                        return events[:max_events]
+                        return events
                     if deadline is not None and time.monotonic() >= deadline:
                         break
                 return []

@@ -18,8 +18,8 @@ import zmq
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.beacons import Beacon, encode_beacons
 from ..protocol.control import Message, encode_message
+from ..protocol.envelope import Claim, Names, encode_event, is_text
 from ..protocol.errors import BusUnreachable, LimitExceeded, RequestRefused, RequestTimeout
-from ..protocol.events import Claim, encode_event, event_names, is_text
 from ..protocol.limits import ASK_BYTES, CLAIM_BYTES, DEPTHS, PAYLOAD_BYTES, SESSION_ID_BYTES, SPOOL_BYTES
 from ..version import __version__
 from .closing import Closing
@@ -191,7 +191,7 @@ class Tool(Closing):
         if session_id is not None and not is_text(session_id, SESSION_ID_BYTES):
             raise LimitExceeded(f"session id is longer than {SESSION_ID_BYTES} bytes")
         plain = loads(body)
-        names = event_names(session_id, self.name, cause.event)
+        names = Names(session_id, self.name, cause.event)
         question = Question(stream, cause.depth, names, input_of(plain))
         if not question.open:
             return Asked(question.decide((), None), None, None)

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from ..protocol.control import DECIDER_LANE, KEY_BYTES, encode_message
 from ..protocol.decisions import Failure, Silence
+from ..protocol.envelope import split_key, topic_of
 from ..protocol.errors import LimitExceeded
-from ..protocol.events import split_key, topic_of
 from ..protocol.limits import ANSWER_BYTES, ASK_SECONDS, ASKED, ASKS, FRAME_BYTES, PEERS
 from .actions import Action, Send
 from .bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN, LOST_SECONDS, MATCHES_CACHED

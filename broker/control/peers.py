@@ -12,8 +12,8 @@ from typing import Any
 
 from ..protocol.control import ROLES
 from ..protocol.decisions import FAILURES, Failure
+from ..protocol.envelope import PUBLISHER_BYTES, is_text
 from ..protocol.errors import DecodeError, LimitExceeded, shown
-from ..protocol.events import PUBLISHER_BYTES, is_text
 from ..protocol.limits import NAME_BYTES, PEER_SILENCE_SECONDS, PEERS, PRIORITY
 from ..protocol.topics import parse_patterns
 from .bounds import LOST_PUBLISHERS, PATTERNS_HELD, REPORTS_BYTES

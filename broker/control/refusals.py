@@ -6,8 +6,8 @@ from collections import Counter
 
 import msgpack
 
+from ..protocol.envelope import VERSION
 from ..protocol.errors import BusError, DecodeError, VersionMismatch
-from ..protocol.events import VERSION
 from .bounds import REASONS
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgpack
 
+from ..protocol.envelope import is_text
 from ..protocol.errors import DecodeError, LimitExceeded
-from ..protocol.events import is_text
 from .bounds import REPORT_BYTES, REPORT_ENTRIES, REPORT_NAMES
 
 _NAME_BYTES = 320

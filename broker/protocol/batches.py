@@ -12,26 +12,22 @@ This module decides what a batch may hold; it knows nothing of when one is worth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-import msgpack
+import msgspec
 
+from .envelope import VERSION, batch_opening, split_key, unpack
 from .errors import DecodeError, VersionMismatch, shown
-from .events import VERSION, Event, event_of, split_key, unpack
+from .events import Event, event_of
 from .limits import BATCH_EVENTS
-from .topics import BATCH_MARK, DEPTH_BYTES, is_topic, namespace
+from .topics import BATCH_MARK, is_topic, namespace
 
-
-def batch_opening(depth: int, channel: str, publisher: bytes, source: str, topics: Sequence[str]) -> bytes:
-    """A batch up to its events: ``channel`` is the namespace of all ``topics``; taken as checked."""
-    key = DEPTH_BYTES[depth] + BATCH_MARK + channel.encode() + b"\0"
-    head = map(msgpack.packb, (VERSION, publisher, source, list(topics)))
-    return key + b"\x95" + b"".join(head)
+_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def pack_rows(rows: Sequence[Sequence[object]]) -> bytes:
     """The events of a batch, each ``(topic index, sequence, time, session id, cause, payload)``."""
-    return bytes(msgpack.packb(rows))
+    return _encode(rows)
 
 
 def encode_batch(events: Sequence[Event]) -> bytes:
@@ -41,7 +37,7 @@ def encode_batch(events: Sequence[Event]) -> bytes:
     index = {topic: position for position, topic in enumerate(topics)}
     rows = []
     for event in events:
-        content = event.content if event.claim is None else event.claim.fields()
+        content = event.payload_bytes if event.claim is None else event.claim.fields()
         rows.append(
             [index[event.topic], event.sequence, event.time_ns, event.session_id, event.caused_by, content]
         )

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import msgpack
 
+from .envelope import MAX_SEQUENCE, MAX_TIME, PUBLISHER_BYTES, VERSION, is_text, split_key, unpack
 from .errors import DecodeError, VersionMismatch, shown
-from .events import MAX_SEQUENCE, MAX_TIME, PUBLISHER_BYTES, VERSION, is_text, split_key, unpack
 from .limits import BEACON_TOPICS, SOURCE_BYTES
 from .topics import BEACON_PREFIX, is_topic, namespace
 

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import msgpack
 
+from .envelope import VERSION, unpack
 from .errors import DecodeError, VersionMismatch, shown
-from .events import VERSION, unpack
 from .limits import CONTROL_BYTES
 
 ROLES: Final = ("publisher", "subscriber", "decider", "tool")

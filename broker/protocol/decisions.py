@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from .envelope import is_text
 from .errors import DecodeError, shown
-from .events import is_text
 from .limits import NAME_BYTES, PRIORITY
 
 Verdict: TypeAlias = Literal["none", "allow", "ask", "deny"]

@@ -14,8 +14,8 @@ import orjson
 
 from ..control.asks import ClosedDecider
 from ..logs import get_logger
+from ..protocol.envelope import is_text
 from ..protocol.errors import BusError
-from ..protocol.events import is_text
 from ..protocol.limits import NAME_BYTES, PRIORITY
 from ..protocol.topics import parse_patterns
 

@@ -154,8 +154,7 @@ class CodexDispatcher:
 
     def _begin(self, found: Round, event: Event) -> None:
         """Start an event's handlers, soon."""
-        content = event.content
-        data = content if isinstance(content, bytes) else b""
+        data = event.inline
         if data and len(data) <= INLINE_BYTES and self._documents.is_current():
             self._start_safely(found, event)
         elif not self._preparing.submit(

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Final
 
 from broker.protocol.decisions import Failure, Heard, input_of, merge
-from broker.protocol.events import PUBLISHER_BYTES, Event
+from broker.protocol.envelope import PUBLISHER_BYTES
+from broker.protocol.events import Event
 
 from ..dialects.codex_profiles import PROFILES
 from ..dialects.python_explanation import DECIDES
@@ -32,7 +33,7 @@ SOURCE: Final = "prxbus fire"
 def event_of(topic: str, payload: bytes, session_id: str | None) -> Event:
     """An event as if an agent had published it now."""
     unique = os.urandom(PUBLISHER_BYTES)
-    return Event(topic, 0, unique, 1, time.time_ns(), text(session_id), SOURCE, None, payload)
+    return Event.of(topic, 0, unique, 1, time.time_ns(), text(session_id), SOURCE, None, payload)
 
 
 def fire(

@@ -426,4 +426,4 @@ def _status(outcome: Outcome) -> str:
 
 
 def _bytes_of(event: Event) -> bytes:
-    return event.content if isinstance(event.content, bytes) else b""
+    return event.inline

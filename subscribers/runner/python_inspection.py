@@ -86,7 +86,7 @@ class Prober:
         ``call``: the event, the numbers of the functions, and the file's name in reports. ``call_s``: seconds
         that the calls may take together. ``is_replaced``: no transform is asked any more.
         """
-        request = None if call is None else [list(call[0]), list(call[1]), call[2], is_replaced]
+        request = None if call is None else [list(call[0].parts()), list(call[1]), call[2], is_replaced]
         target = [path] if entry_point is None else ["--entry-point", entry_point]
         seconds = self._load_s + call_s
         outcome = run(

@@ -214,7 +214,7 @@ def main(argv: list[str] | None = None) -> int:
         if request is not None and loaded.error is None:
             fields, numbers, unit, is_replaced = request
             if max(numbers) < len(loaded.registrations):  # else the file has changed, which the facts tell
-                calls = Calls(Event._make(fields), unit, tell, is_replaced=is_replaced)
+                calls = Calls(Event.of(*fields), unit, tell, is_replaced=is_replaced)
                 calls.of(loaded.registrations[number] for number in numbers)
         sys.stdout.flush()
     os._exit(0)  # whatever handlers have left running

@@ -182,9 +182,7 @@ class RolesDispatcher:
         return name in REMEMBERED or listens in self.roles.listens or listens == SYSTEM
 
     def _enter(self, found: Round) -> None:
-        content = found.event.content
-        size = len(content) if isinstance(content, bytes) else 0
-        place = self.lanes.enter(found.key, found, size)
+        place = self.lanes.enter(found.key, found, len(found.event.inline))
         if place is Place.START:
             self._run(found)
         elif place is Place.NO_ROOM:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from broker.logs import get_logger
 from broker.protocol.decisions import Answer
 from broker.protocol.errors import shown
-from broker.protocol.events import Claim, Event
+from broker.protocol.events import Event
 
 from ..hooks.module_hook import ModuleReturn
 from ..hooks.role_chain import Walk
@@ -159,8 +159,7 @@ class Rounds:
         return any(replies)
 
     def _keep(self, over: _Over, event: Event) -> None:
-        content = event.content
-        size = content.size if isinstance(content, Claim) else len(content)
+        size = event.size
         self._with_answers.append((over, size))
         self._bytes += size
         while len(self._with_answers) > self._answered or self._bytes > ANSWERED_BYTES:

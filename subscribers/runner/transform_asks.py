@@ -58,9 +58,8 @@ class Asks:
     def take(self, ask: Ask) -> None:
         """Have an ask answered soon; returns at once. The asks of one session do not fill all threads."""
         arrived = time.monotonic()
-        content = ask.event.content
-        data = content if isinstance(content, bytes) else b""
-        if not self._pool.submit(ask.event.session_id or "", lambda: self._answer(ask, arrived), data):
+        event = ask.event
+        if not self._pool.submit(event.session_id or "", lambda: self._answer(ask, arrived), event.inline):
             self._count("dropped")
             ask.fail("too many results are being transformed at once")
 

@@ -51,7 +51,7 @@ class Question:
     @cached_property
     def fields(self) -> list[Any]:
         """The event without its payload, as it goes to a worker."""
-        return list(self.event[:-1])
+        return list(self.event.parts()[:-1])
 
     @cached_property
     def payload(self) -> dict[str, Any]:

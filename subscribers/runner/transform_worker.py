@@ -78,7 +78,7 @@ class Runner:
         self, index: int, name: str, timeout_s: float, fields: list[Any], payload: dict[str, Any]
     ) -> list[str]:
         registration = self._registrations[index]
-        event = Event._make([*fields, b"{}"])
+        event = Event.of(*[*fields, b"{}"])
         deadline = time.monotonic() + timeout_s
 
         def publish(topic: str, content: Mapping[str, Any], /, *, session_id: str | None) -> bool:

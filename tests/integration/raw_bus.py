@@ -24,7 +24,8 @@ import zmq
 
 from broker.places import endpoints
 from broker.protocol.control import Message, decode_message, encode_message
-from broker.protocol.events import decode_event, encode_event
+from broker.protocol.envelope import encode_event
+from broker.protocol.events import decode_event
 from broker.protocol.topics import DEPTH_BYTES, WELCOME
 from tests.integration.waiting import until
 

@@ -17,7 +17,7 @@ import pytest
 
 from broker.client import Publisher
 from broker.client.tool import Tool
-from broker.protocol.events import Claim, encode_event
+from broker.protocol.envelope import Claim, encode_event
 from tests.integration.raw_bus import peers_of, running
 from tests.integration.service_scene import Runner
 from tests.integration.shell_scene import Monitor, hooks, sh, shell

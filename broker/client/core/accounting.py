@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...protocol.beacons import Beacon
-from ...protocol.events import publisher_started
+from ...protocol.envelope import publisher_started
 from ...protocol.limits import STREAM_IDLE_SECONDS, SUBSCRIBER_STREAMS
 
 GAP_TOPICS = 1_000

@@ -24,8 +24,8 @@ from ...protocol.decisions import (
     answer_of,
     merge,
 )
+from ...protocol.envelope import Claim, Names, check_payload, event_frame, unpack
 from ...protocol.errors import BusError, DecodeError, LimitExceeded, shown
-from ...protocol.events import Claim, Names, check_payload, event_frame, unpack
 from ...protocol.limits import ANSWERS, ASK_SECONDS, DEPTHS
 from ...protocol.topics import LIFECYCLE
 

@@ -1,30 +1,27 @@
 """Batches, many events at a time: the quick way of a subscriber through a frame like an earlier one.
 
-A batch that opens like one before it (channel, publisher, source and topics) is unpacked in one call, and
-what its events must be is asked of whole columns, not of each. Whatever is out of the ordinary — a gap, a
-value of another type, a name not seen before — is for the careful way,
-:func:`broker.protocol.batches.decode_batch`. Of a frame that holds nothing wanted no event is decoded.
+A batch that opens like one before it (channel, publisher, source and topics) becomes events in one call,
+which checks types and ranges. Whatever is out of the ordinary (a gap, a value of another type, a name not
+seen before) is for the careful way, :func:`broker.protocol.batches.decode_batch`. Of a frame that holds
+nothing wanted no event is decoded.
 Decides only whether the quick way may be taken. Knows no socket.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import compress, repeat
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
-import msgpack
+from msgspec.structs import force_setattr
 
-from ...protocol.batches import batch_opening
-from ...protocol.events import MAX_SEQUENCE, MAX_TIME, Event
+from ...protocol.envelope import batch_opening
+from ...protocol.events import Event, Origin, Rows
 from ...protocol.limits import BATCH_EVENTS, FRAME_BYTES, PAYLOAD_BYTES
 from ...protocol.topics import namespace
-from .accounting import Stream
+from .accounting import NEVER, Stream
 
 NAMES: Final = 4_096
 """Session ids and causes that are remembered as proper; beyond that a reader starts again."""
-
-_MAKE: Final = tuple.__new__
 
 
 class BatchLane(NamedTuple):
@@ -36,9 +33,7 @@ class BatchLane(NamedTuple):
 
     opening: bytes
     topics: tuple[str, ...]
-    depth: int
-    publisher_id: bytes
-    source: str
+    origin: Origin
     wanted: tuple[bool, ...]
     streams: tuple[Stream | None, ...]
 
@@ -81,80 +76,58 @@ class BatchReader:
             if not any(lane.wanted):
                 self.overdelivered += rows_in(frame, len(lane.opening))
                 return []
-            rows = msgpack.unpackb(memoryview(frame)[len(lane.opening) :], use_list=False)
-            columns = tuple(zip(*rows, strict=True))
-            if len(columns) != 6 or len(rows) > BATCH_EVENTS or len(frame) > FRAME_BYTES:
-                return None
-            if len(frame) > PAYLOAD_BYTES and max(map(len, columns[5])) > PAYLOAD_BYTES:
-                return None
-            return self._events(lane, columns)
-        except Exception:  # of many kinds, for malformed bytes and for values that are no names or numbers
+            events = Rows.decode(memoryview(frame)[len(lane.opening) :])
+        except Exception:  # of several kinds, for malformed bytes and for values that are no names or numbers
             return None
+        if not 0 < len(events) <= BATCH_EVENTS or len(frame) > FRAME_BYTES:
+            return None
+        if len(frame) > PAYLOAD_BYTES and max(event.size for event in events) > PAYLOAD_BYTES:
+            return None
+        return self._of_one(lane, events) if len(lane.topics) == 1 else self._of_several(lane, events)
 
-    def _events(self, lane: BatchLane, columns: tuple[tuple[Any, ...], ...]) -> list[Event] | None:
-        indices, sequences, times, sessions, causes, contents = columns
-        if (
-            {*map(type, indices), *map(type, sequences), *map(type, times)} != {int}
-            or {*map(type, contents)} != {bytes}
-            or not self._sessions.issuperset({*sessions})
-            or not self._causes.issuperset({*causes})
-            or min(times) < 0
-            or max(times) > MAX_TIME
-        ):
-            return None
-        topics: Iterable[str] = repeat(lane.topics[0])
-        unwanted = 0
-        if len(lane.topics) == 1:
-            if any(indices):
-                return None
-        else:
-            if min(indices) < 0 or min(sequences) < 1 or max(sequences) > MAX_SEQUENCE:
-                return None
-            if not all(lane.wanted):
-                mask = [*map(lane.wanted.__getitem__, indices)]
-                columns = tuple(tuple(compress(column, mask)) for column in columns)
-                indices, sequences, times, sessions, causes, contents = columns
-                unwanted = len(mask) - len(indices)
-            topics = map(lane.topics.__getitem__, indices)
-        if not self._in_order(lane, indices, sequences):
-            return None
-        self.overdelivered += unwanted
-        fields = zip(
-            topics,
-            repeat(lane.depth),
-            repeat(lane.publisher_id),
-            sequences,
-            times,
-            sessions,
-            repeat(lane.source),
-            causes,
-            contents,
-            strict=False,  # some of them have no end
-        )
-        return [*map(_MAKE, repeat(Event), fields)]
+    # Both fill in events that nobody has seen yet, and that nobody will see if the answer is None. What is
+    # asked of each stands in one loop: a comprehension for each question takes half as much time again.
 
-    def _in_order(self, lane: BatchLane, indices: Sequence[int], sequences: Sequence[int]) -> bool:
-        """Whether each number follows the one before it of its topic; if so they are taken as received."""
-        last: dict[int, int] = {}
-        streams = lane.streams
-        for index in {*indices}:
-            stream = streams[index]
-            if stream is None or stream.last < 0:  # not met yet, or no longer kept
-                return False
-            last[index] = stream.last
-        if len(last) == 1:
-            (index,) = last
-            first = last[index] + 1
-            if sequences != tuple(range(first, first + len(sequences))) or sequences[-1] > MAX_SEQUENCE:
-                return False
-            last[index] = sequences[-1]
-        else:
-            for index, sequence in zip(indices, sequences, strict=True):
-                if sequence != last[index] + 1:
-                    return False
-                last[index] = sequence
-        for index, number in last.items():
-            stream = streams[index]
-            assert stream is not None
-            stream.last = number
-        return True
+    def _of_one(self, lane: BatchLane, events: list[Event]) -> list[Event] | None:
+        """The events of a batch whose table has one topic, which is wanted."""
+        (topic,), (stream,), origin = lane.topics, lane.streams, lane.origin
+        if stream is None or stream.last < 0:  # not met yet, or no longer kept
+            return None
+        sessions, causes, last = self._sessions, self._causes, stream.last
+        for event in events:
+            last += 1
+            if (
+                event.sequence != last
+                or event.topic  # as yet the topic's index
+                or event.session_id not in sessions
+                or event.caused_by not in causes
+            ):
+                return None
+            force_setattr(event, "topic", topic)
+            force_setattr(event, "origin", origin)
+        stream.last = last
+        return events
+
+    def _of_several(self, lane: BatchLane, events: list[Event]) -> list[Event] | None:
+        """The same of a table with several topics: those events of it that are wanted."""
+        topics, wanted, origin, sessions, causes = (
+            lane.topics, lane.wanted, lane.origin, self._sessions, self._causes
+        )  # fmt: skip
+        last = [NEVER if stream is None else stream.last for stream in lane.streams]
+        kept = []
+        for event in events:
+            index = cast("int", event.topic)
+            if index >= len(topics) or event.session_id not in sessions or event.caused_by not in causes:
+                return None
+            if wanted[index]:
+                last[index] = number = last[index] + 1
+                if event.sequence != number:
+                    return None
+                force_setattr(event, "topic", topics[index])
+                force_setattr(event, "origin", origin)
+                kept.append(event)
+        for stream, number in zip(lane.streams, last, strict=True):
+            if stream is not None and number > stream.last:
+                stream.last = number
+        self.overdelivered += len(events) - len(kept)
+        return kept

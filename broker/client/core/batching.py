@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ...protocol.batches import batch_opening, pack_rows
-from ...protocol.events import Names
-from ...protocol.limits import BATCH_TOPICS
+from ...protocol.batches import pack_rows
+from ...protocol.envelope import Names
 
 if TYPE_CHECKING:
+    from .channel import Channel
     from .numbering import Stream
 
 PAUSE_NS: Final = 40_000
@@ -43,6 +43,9 @@ GATHERED_EVENTS: Final = 256
 GATHERED_BYTES: Final = 57 * 1024
 """Bytes of a full frame; below the limit of frames by more than any estimate of a row is wrong."""
 
+LEAST_BYTES: Final = GATHERED_BYTES // GATHERED_EVENTS - 1
+"""What an event takes of a frame at least, so that a frame without bytes left has no more than its events."""
+
 LARGE_BYTES: Final = 8 * 1024
 """A payload of this size gains nothing in company."""
 
@@ -55,60 +58,23 @@ gathered, and :meth:`Gathering.begin` another batch for it.
 """
 
 
-class Channel:
-    """Topics of one namespace under one publisher id: what the events of a batch refer to.
-
-    The table only grows, so that frames of one channel begin alike and a reader knows them again.
-    """
-
-    __slots__ = ("_namespace", "_openings", "_publisher", "_source", "topics")
-
-    def __init__(self, namespace: str, publisher: bytes, source: str) -> None:
-        self._namespace = namespace
-        self._publisher = publisher
-        self._source = source
-        self._openings: dict[int, bytes] = {}
-        self.topics: list[str] = []
-
-    @property
-    def full(self) -> bool:
-        """Whether another topic needs another channel."""
-        return len(self.topics) >= BATCH_TOPICS
-
-    def add(self, topic: str) -> int:
-        """Enter ``topic``, which is not there yet; its index."""
-        self.topics.append(topic)
-        self._openings.clear()
-        return len(self.topics) - 1
-
-    def opening(self, depth: int) -> bytes:
-        """A batch of this channel up to its events."""
-        known = self._openings.get(depth)
-        if known is None:
-            known = batch_opening(depth, self._namespace, self._publisher, self._source, self.topics)
-            self._openings[depth] = known
-        return known
-
-
 Row = tuple[int, int, int, str | None, str | None, bytes]
 
 
 class Batch:
     """One frame of events in the making: those of ``channel`` at ``depth``, begun at ``begun_ns``.
 
-    ``count`` is how many there are, ``used`` how many bytes they take at most. From ``until_ns`` on it is
-    too old for an event of a burst.
+    ``left`` is how many bytes there is room for. From ``until_ns`` on it is too old for an event of a burst.
     """
 
-    __slots__ = ("begun_ns", "channel", "count", "depth", "rows", "until_ns", "used")
+    __slots__ = ("begun_ns", "channel", "depth", "left", "rows", "until_ns")
 
     def __init__(self, channel: Channel, depth: int, now_ns: int) -> None:
         self.channel = channel
         self.depth = depth
         self.begun_ns = now_ns
         self.until_ns = now_ns + AGE_NS
-        self.used = len(channel.opening(depth))
-        self.count = 0
+        self.left = GATHERED_BYTES - len(channel.opening(depth))
         self.rows: list[Row] = []
 
     def frame(self) -> bytes:
@@ -151,26 +117,17 @@ class Gathering:
         batch = self.batch
         if batch is None:
             return TURN
-        used = batch.used + size + names.cost
         if stream.channel is not batch.channel or depth != batch.depth:
-            if batch.count < 2:  # they take turns: there is nothing to gather
+            if len(batch.rows) < 2:  # they take turns: there is nothing to gather
                 self._run = 0
                 return ALONE
             return TURN
-        if (
-            used > GATHERED_BYTES
-            or batch.count >= GATHERED_EVENTS
-            or not batch.begun_ns - AGE_NS <= now_ns <= batch.until_ns
-        ):
+        if not batch.begun_ns - AGE_NS <= now_ns <= batch.until_ns:
             return TURN
-        self._run = DEEP
-        batch.used = used
-        batch.count = count = batch.count + 1
-        stream.sequence = sequence = stream.sequence + 1
-        if sequence == 1:
-            stream.first_time = now_ns
-        batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
-        return FIRST if count == 1 else GATHERED
+        verdict = self._enter(batch, stream, names, body, size, now_ns)
+        if verdict != TURN:
+            self._run = DEEP
+        return verdict
 
     def join(self, stream: Stream, depth: int, names: Names, body: bytes, size: int, now_ns: int) -> int:
         """Take an event that may wait for the end of a burst even if it is none, numbering it.
@@ -184,19 +141,25 @@ class Gathering:
             batch is None
             or stream.channel is not batch.channel
             or depth != batch.depth
-            or batch.used + size + names.cost > GATHERED_BYTES
-            or batch.count >= GATHERED_EVENTS
             or not -AGE_NS <= now_ns - batch.begun_ns <= COPY_AGE_NS
         ):
             return TURN
         self.last_ns = now_ns
-        batch.used += size + names.cost
-        batch.count = count = batch.count + 1
+        return self._enter(batch, stream, names, body, size, now_ns)
+
+    def _enter(self, batch: Batch, stream: Stream, names: Names, body: bytes, size: int, now_ns: int) -> int:
+        """Enter an event into ``batch``, if that has room and has not left meanwhile, numbering it."""
+        cost = size + names.cost
+        left = batch.left - (max(LEAST_BYTES, cost))
+        if left < 0 or self.batch is not batch:
+            return TURN
+        verdict = GATHERED if batch.rows else FIRST
+        batch.left = left
         stream.sequence = sequence = stream.sequence + 1
         if sequence == 1:
             stream.first_time = now_ns
         batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
-        return FIRST if count == 1 else GATHERED
+        return verdict
 
     def begin(self, stream: Stream, depth: int, now_ns: int) -> None:
         """Open a batch for events of the channel of ``stream`` at ``depth``, unless there is one by now."""
@@ -224,4 +187,4 @@ class Gathering:
     def over(self, now_ns: int) -> bool:
         """Whether something is gathered and the burst has ended (or the clock was set back)."""
         batch = self.batch
-        return batch is not None and batch.count > 0 and not 0 <= now_ns - self.last_ns <= QUIET_NS
+        return batch is not None and batch.rows != [] and not 0 <= now_ns - self.last_ns <= QUIET_NS

@@ -11,10 +11,10 @@ from typing import Any
 
 from ...protocol.beacons import Beacon
 from ...protocol.catalogue import checker_for
-from ...protocol.events import event_head
+from ...protocol.envelope import event_head
 from ...protocol.limits import BEACON_IDLE_SECONDS, BEACON_SECONDS, DEPTHS, PUBLISHER_TOPICS
 from ...protocol.topics import check_topic, namespace
-from .batching import Channel
+from .channel import Channel
 
 
 class Stream:

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgpack
 
+from ...protocol.envelope import Claim, payload_header
 from ...protocol.errors import LimitExceeded
-from ...protocol.events import Claim, payload_header
 from ...protocol.limits import PAYLOAD_BYTES
 from .asking import REDACTED, Question, redacted
 

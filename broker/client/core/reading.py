@@ -16,17 +16,9 @@ from typing import Final, NamedTuple
 
 from ...protocol.batches import batch_topics, decode_batch
 from ...protocol.beacons import decode_beacon
+from ...protocol.envelope import MAX_TIME, Claim, Names, event_head, split_key
 from ...protocol.errors import DecodeError
-from ...protocol.events import (
-    MAX_TIME,
-    Claim,
-    Event,
-    Names,
-    decode_event,
-    event_head,
-    event_names,
-    split_key,
-)
+from ...protocol.events import Event, Origin, decode_event
 from ...protocol.limits import BATCH_TOPICS
 from ...protocol.topics import BEACON_PREFIX, DEPTH_BYTES, INBOX_PREFIX, WELCOME, Pattern
 from .accounting import FORGOTTEN, Accounting, Stream
@@ -50,8 +42,6 @@ _BATCH_HEAD: Final = 21
 _NUMBERS: Final = 17
 """Bytes of sequence, tag and time."""
 
-_NEW: Final = tuple.__new__
-
 
 class Lane(NamedTuple):
     """What the frames of one key and publisher have in common: how they begin, and their layout.
@@ -68,11 +58,9 @@ class Lane(NamedTuple):
     start: int
     stream: Stream
     topic: str
-    depth: int
-    publisher_id: bytes
     session_id: str | None
-    source: str
     caused_by: str | None
+    origin: Origin
 
 
 def lane_of(event: Event, head: bytes, names: Names, stream: Stream) -> Lane:
@@ -85,16 +73,14 @@ def lane_of(event: Event, head: bytes, names: Names, stream: Stream) -> Lane:
         start=len(head) + names.layout.size,
         stream=stream,
         topic=event.topic,
-        depth=event.depth,
-        publisher_id=event.publisher_id,
         session_id=event.session_id,
-        source=event.source,
         caused_by=event.caused_by,
+        origin=event.origin,
     )
 
 
 _NO_LANE: Final = lane_of(
-    Event("", 0, b"", 0, 0, None, "", None, b""), b"\xff", event_names(None, "", None), Stream(FORGOTTEN)
+    Event.of("", 0, b"", 0, 0, None, "", None, b""), b"\xff", Names(None, "", None), Stream(FORGOTTEN)
 )
 """A lane for no frame: none that is an event begins like this, and no number follows a forgotten one."""
 
@@ -140,7 +126,7 @@ class Reader:
         lanes = self._lanes
         events: list[Event] = []
         append = events.append
-        head, skip, unpack, middle, start, stream, topic, depth, publisher, session, source, cause = _NO_LANE
+        head, skip, unpack, middle, start, stream, topic, session, cause, origin = _NO_LANE
         for frame in frames:
             if not frame.startswith(head):
                 lane = lanes.get(frame[: frame.find(b"\0") + _HEAD])
@@ -148,9 +134,7 @@ class Reader:
                     self._read(frame, events, now_ns)
                     head, stream = _NO_LANE.head, _NO_LANE.stream  # what was read may have changed the lanes
                     continue
-                head, skip, unpack, middle, start, stream, topic, depth, publisher, session, source, cause = (
-                    lane
-                )
+                head, skip, unpack, middle, start, stream, topic, session, cause, origin = lane
             try:
                 sequence, tag, time_ns, found, size = unpack(frame, skip)
             except struct.error:  # it ends too early: the careful way says so
@@ -163,9 +147,7 @@ class Reader:
                 and time_ns <= MAX_TIME
             ):
                 stream.last = sequence
-                content = frame[start:]
-                fields = (topic, depth, publisher, sequence, time_ns, session, source, cause, content)
-                append(_NEW(Event, fields))
+                append(Event(topic, sequence, time_ns, session, cause, frame[start:], origin))
             else:
                 self._read(frame, events, now_ns)
                 head, stream = _NO_LANE.head, _NO_LANE.stream
@@ -242,7 +224,7 @@ class Reader:
             self.accounting.topics.get(topic, {}).get(first.publisher_id) if asked else None
             for topic, asked in zip(topics, wanted, strict=True)
         )
-        lane = BatchLane(opening, topics, first.depth, first.publisher_id, first.source, wanted, streams)
+        lane = BatchLane(opening, topics, first.origin, wanted, streams)
         others = [other for other in self._batch_lanes.get(head, ()) if other.opening != opening]
         self._batch_lanes[head] = [lane, *others][:OPENINGS]
 
@@ -267,7 +249,7 @@ class Reader:
 
     def _remember(self, event: Event, frame: bytes) -> None:
         """Frames like this one may take the quick way, if it has our own publishers' layout."""
-        names = event_names(event.session_id, event.source, event.caused_by)
+        names = Names(event.session_id, event.source, event.caused_by)
         start = frame.find(b"\0") + _HEAD
         head = frame[:start]
         if head == event_head(event.depth, event.topic, event.publisher_id) and frame.startswith(

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from broker.cli.event_lines import EventLines, clock, payload_text
 from broker.cli.terminal import width
-from broker.protocol.events import Claim, Event, decode_event, encode_event
+from broker.protocol.envelope import Claim, encode_event
+from broker.protocol.events import Event, decode_event
 
 NOON_NS = 1_764_504_000_123_456_789  # 2025-11-30T12:00:00.123Z
 PUBLISHER = bytes(16)

@@ -209,10 +209,12 @@ def test_a_quick_verb_imports_nothing_heavy(verb: str) -> None:
 
 
 def test_pub_loads_neither_publisher_nor_subscriber() -> None:
-    """An acknowledged publish speaks to the control plane alone, and needs no OpenSSL."""
+    """An acknowledged publish speaks to the control plane alone, and needs no OpenSSL and no msgspec."""
     program = "import sys; from broker.cli import pub; print(*sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=50, check=True
     )
     loaded = set(ran.stdout.split())
-    assert not {"broker.client.publisher", "broker.client.subscriber", "hashlib", "secrets"} & loaded
+    assert (
+        not {"broker.client.publisher", "broker.client.subscriber", "hashlib", "msgspec", "secrets"} & loaded
+    )

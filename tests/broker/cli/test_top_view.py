@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from broker.cli import top_view
 from broker.cli.top_view import RUN_TOPIC, Watch, percentile
-from broker.protocol.events import Event, decode_event, encode_event
+from broker.protocol.envelope import encode_event
+from broker.protocol.events import Event, decode_event
 
 
 def event(topic: str, payload: dict[str, Any] | bytes = b"{}") -> Event:

@@ -23,8 +23,9 @@ from broker.client.core.asking import (
 from broker.client.core.numbering import Numbering
 from broker.protocol.control import decode_message
 from broker.protocol.decisions import NOTHING, VERDICTS, Answer, Heard
+from broker.protocol.envelope import Claim, Names, payload_header
 from broker.protocol.errors import ClaimExpired, DecodeError, LimitExceeded
-from broker.protocol.events import Claim, decode_event, event_names, payload_header
+from broker.protocol.events import decode_event
 from broker.protocol.limits import ANSWERS, ASK_SECONDS, DEPTHS
 
 CLAIM = [9, b"d" * 32, "claim", b""]
@@ -38,7 +39,7 @@ def nothing(_: Claim) -> bytes:
 def question(level: int = 0, original: dict[str, Any] | None = None) -> Question:
     """A question about an event of ``x.y``."""
     numbering = Numbering(b"p" * 16, "agent", 0.0)
-    made = Question(numbering.open("x.y", 0), level, event_names(None, "agent", None), original or {})
+    made = Question(numbering.open("x.y", 0), level, Names(None, "agent", None), original or {})
     made.content = payload_header(2) + b"{}"
     return made
 

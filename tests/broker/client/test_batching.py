@@ -10,17 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.client.core import batching
-from broker.client.core.batching import ALONE, FIRST, GATHERED, TURN, Channel, Gathering
+from broker.client.core.batching import ALONE, FIRST, GATHERED, TURN, Gathering
+from broker.client.core.channel import Channel
 from broker.client.core.numbering import Numbering, Stream
 from broker.client.core.reading import Reader
 from broker.protocol.batches import decode_batch
-from broker.protocol.events import Event, event_frame, event_names, payload_header
+from broker.protocol.envelope import Names, event_frame, payload_header
+from broker.protocol.events import Event
 from broker.protocol.limits import BATCH_TOPICS, CAUSE_BYTES, FRAME_BYTES, SESSION_ID_BYTES
 from broker.protocol.topics import Pattern
 
 PUBLISHER = bytes(range(16))
 SECOND = 1_000_000_000
-NAMES = event_names("s1", "me", None)
+NAMES = Names("s1", "me", None)
 
 
 def deep(numbering: Numbering, topic: str = "prx.a.b", depth: int = 0) -> tuple[Gathering, Stream]:
@@ -191,7 +193,7 @@ def test_no_frame_is_too_long(topics: int, session: int, cause: int, sizes: list
     numbering = Numbering(PUBLISHER, "m" * 128, 0.0)
     long = ".".join(["s" * 63] * 3)
     streams = [numbering.open(f"{long}.{number:063d}", 0) for number in range(topics)]
-    names = event_names("s" * session, "m" * 128, "c" * cause)
+    names = Names("s" * session, "m" * 128, "c" * cause)
     gathering = Gathering()
     gathering.allowed = True
     for number, size in enumerate(sizes):
@@ -235,7 +237,7 @@ class Sender:
     def publish(self, topic: str, depth: int, session: str | None, body: bytes, now_ns: int) -> None:
         """One event, at a time that the test chooses."""
         stream = self.numbering.streams.get(topic) or self.numbering.open(topic, now_ns)
-        names = event_names(session, "me", None)
+        names = Names(session, "me", None)
         answer = self.gathering.offer(stream, depth, names, body, len(body), now_ns)
         if answer in (ALONE, TURN):
             self.flush()
@@ -265,7 +267,7 @@ def sender(number: int, *, gathers: bool) -> Sender:
 
 def told(events: list[Event]) -> list[tuple[object, ...]]:
     """All that an event says."""
-    return [tuple(event) for event in events]
+    return [event.parts() for event in events]
 
 
 STEPS = st.lists(

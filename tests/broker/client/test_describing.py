@@ -5,7 +5,8 @@ from __future__ import annotations
 import orjson
 
 from broker.client.core.describing import describe
-from broker.protocol.events import Claim, decode_event, encode_event
+from broker.protocol.envelope import Claim, encode_event
+from broker.protocol.events import decode_event
 
 PUBLISHER = bytes(range(16))
 

@@ -8,8 +8,9 @@ import pytest
 
 from broker.client.core import numbering
 from broker.client.core.numbering import Numbering
+from broker.protocol.envelope import encode_event
 from broker.protocol.errors import TopicError
-from broker.protocol.events import decode_event, encode_event
+from broker.protocol.events import decode_event
 
 FIRST, SECOND = b"a" * 16, b"b" * 16
 

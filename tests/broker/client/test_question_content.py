@@ -10,8 +10,9 @@ import pytest
 from broker.client.core.asking import REDACTED, Question
 from broker.client.core.numbering import Numbering
 from broker.client.core.question_content import put_content
+from broker.protocol.envelope import Claim, Names
 from broker.protocol.errors import LimitExceeded
-from broker.protocol.events import Claim, decode_event, event_names
+from broker.protocol.events import decode_event
 from broker.protocol.limits import ASK_BYTES, PAYLOAD_BYTES
 
 
@@ -24,7 +25,7 @@ def put(topic: str, payload: dict[str, Any]) -> tuple[Question, list[bytes]]:
         return Claim(len(body), b"d" * 32, "claim", body[:10])
 
     numbering = Numbering(b"p" * 16, "agent", 0.0)
-    question = Question(numbering.open(topic, 0), 0, event_names(None, "agent", None), payload)
+    question = Question(numbering.open(topic, 0), 0, Names(None, "agent", None), payload)
     put_content(question, orjson.dumps(payload), payload, store, ASK_BYTES)
     question.take_number(5)
     question.numbered(5)

@@ -13,8 +13,9 @@ from broker.client.core import reading
 from broker.client.core.reading import Reader
 from broker.protocol.batches import encode_batch
 from broker.protocol.beacons import Beacon, encode_beacons
+from broker.protocol.envelope import Claim, encode_event
 from broker.protocol.errors import DecodeError
-from broker.protocol.events import Claim, Event, decode_event, encode_event
+from broker.protocol.events import Event, decode_event
 from broker.protocol.limits import PAYLOAD_BYTES
 from broker.protocol.topics import Pattern
 

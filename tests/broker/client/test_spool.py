@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from broker.client.spool import Spool
+from broker.protocol.envelope import Claim
 from broker.protocol.errors import ClaimCorrupt, ClaimExpired
-from broker.protocol.events import Claim
 
 SIZE = 1_000
 

@@ -16,7 +16,7 @@ from broker.control.plane import ControlPlane
 from broker.control.rates import Forwarded
 from broker.protocol.beacons import Beacon, encode_beacons
 from broker.protocol.control import FIELDS, Message, decode_message, encode_message
-from broker.protocol.events import encode_event
+from broker.protocol.envelope import encode_event
 from broker.protocol.limits import PEER_SILENCE_SECONDS
 from broker.protocol.topics import Pattern
 

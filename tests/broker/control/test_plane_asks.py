@@ -14,7 +14,7 @@ from broker.protocol.control import (
     decode_message,
     encode_message,
 )
-from broker.protocol.events import encode_event
+from broker.protocol.envelope import encode_event
 
 GUARD = b"g" * 16
 AGENT = b"a" * 16

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from broker.control.bounds import REASONS
 from broker.control.refusals import Refusals, explain, read_head
+from broker.protocol.envelope import VERSION
 from broker.protocol.errors import DecodeError, TopicError, VersionMismatch
-from broker.protocol.events import VERSION
 
 
 @given(st.binary(max_size=100))

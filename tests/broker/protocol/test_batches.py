@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol.batches import batch_opening, batch_topics, decode_batch, encode_batch, pack_rows
+from broker.protocol.batches import batch_topics, decode_batch, encode_batch, pack_rows
+from broker.protocol.envelope import MAX_SEQUENCE, VERSION, Claim, batch_opening, encode_event
 from broker.protocol.errors import DecodeError, VersionMismatch
-from broker.protocol.events import MAX_SEQUENCE, VERSION, Claim, Event, decode_event, encode_event
+from broker.protocol.events import Event, decode_event
 from broker.protocol.limits import BATCH_EVENTS
 
 PUBLISHER = bytes(range(16))
@@ -35,7 +36,7 @@ rows = st.tuples(
 
 def seen(event: Event) -> list[object]:
     """Everything that an event says, comparable."""
-    *fields, content = event
+    *fields, content = event.parts()
     return [*fields, content.fields() if isinstance(content, Claim) else content]
 
 

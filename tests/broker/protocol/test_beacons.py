@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.protocol.beacons import Beacon, decode_beacon, encode_beacons
+from broker.protocol.envelope import MAX_SEQUENCE, MAX_TIME, VERSION
 from broker.protocol.errors import DecodeError, VersionMismatch
-from broker.protocol.events import MAX_SEQUENCE, MAX_TIME, VERSION
 from broker.protocol.limits import BEACON_TOPICS
 from broker.protocol.topics import namespace
 

@@ -15,8 +15,8 @@ from broker.protocol.control import (
     decode_message,
     encode_message,
 )
+from broker.protocol.envelope import VERSION
 from broker.protocol.errors import DecodeError, VersionMismatch
-from broker.protocol.events import VERSION
 from broker.protocol.limits import CONTROL_BYTES
 
 VALUES: dict[type, object] = {

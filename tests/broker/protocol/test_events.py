@@ -11,15 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from broker.protocol.errors import ClaimError, DecodeError, SchemaError, VersionMismatch
-from broker.protocol.events import (
+from broker.protocol.envelope import (
     MAX_SEQUENCE,
     MAX_TIME,
     VERSION,
     Claim,
-    Event,
     check_payload,
-    decode_event,
     encode_event,
     is_reference,
     is_text,
@@ -28,6 +25,8 @@ from broker.protocol.events import (
     topic_of,
     unpack,
 )
+from broker.protocol.errors import ClaimError, DecodeError, SchemaError, VersionMismatch
+from broker.protocol.events import Event, decode_event
 from broker.protocol.limits import (
     CAUSE_BYTES,
     CLAIM_BYTES,
@@ -130,7 +129,13 @@ def test_an_event_reads_as_documented() -> None:
 
 @pytest.mark.parametrize(
     "payload, message",
-    [(b"{", "is not JSON"), (b"NaN", "is not JSON"), (b"", "is not JSON"), (b"[1]", "is list")],
+    [
+        (b"{", "is not JSON"),
+        (b'{"a": 1e999', "is not JSON"),
+        (b"NaN", "is not JSON"),
+        (b"", "is not JSON"),
+        (b"[1]", "is list"),
+    ],
 )
 def test_a_payload_that_is_no_object_is_an_error_when_read(payload: bytes, message: str) -> None:
     """The frame is delivered, its bytes can be read, and the error names the event."""

@@ -4,7 +4,8 @@ import msgpack
 
 from broker.protocol import limits
 from broker.protocol.beacons import Beacon, encode_beacons
-from broker.protocol.events import MAX_SEQUENCE, MAX_TIME, PUBLISHER_BYTES, Claim, decode_event, encode_event
+from broker.protocol.envelope import MAX_SEQUENCE, MAX_TIME, PUBLISHER_BYTES, Claim, encode_event
+from broker.protocol.events import decode_event
 from broker.protocol.topics import Pattern, is_topic, subscriptions
 
 LONGEST_TOPIC = ".".join(["t" * limits.SEGMENT_CHARACTERS] * 3 + ["t" * 60])

@@ -17,14 +17,8 @@ from broker.protocol.batches import decode_batch, encode_batch
 from broker.protocol.beacons import Beacon, decode_beacon, encode_beacons
 from broker.protocol.control import DECIDER_LANE, FIELDS, KEY_BYTES, decode_message, encode_message
 from broker.protocol.decisions import FAILURES, SILENCES, VERDICTS, Answer
-from broker.protocol.events import (
-    PUBLISHER_BYTES,
-    VERSION,
-    Claim,
-    decode_event,
-    encode_event,
-    publisher_started,
-)
+from broker.protocol.envelope import PUBLISHER_BYTES, VERSION, Claim, encode_event, publisher_started
+from broker.protocol.events import decode_event
 from broker.protocol.framing import Splitter, framed
 from broker.protocol.topics import (
     BATCH_MARK,

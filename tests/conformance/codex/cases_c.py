@@ -228,7 +228,7 @@ def ids_of_runs(event: str) -> None:
     """The event in kebab case, the place, the file and the call: the same whatever came of the run."""
     content = json.dumps({"hooks": {event: [{"hooks": [{"type": "command", "command": "x"}]}]}}).encode()
     (handler,) = read_document(content, "/h/hooks.json", CODEX, strict=True).handlers
-    published = Event(LIFECYCLE + EVENTS[event].canonical, 0, b"p" * 16, 1, 0, None, "", None, b"{}")
+    published = Event.of(LIFECYCLE + EVENTS[event].canonical, 0, b"p" * 16, 1, 0, None, "", None, b"{}")
     for outcome in (Outcome.exited(0, 0.1, SILENT, SILENT), Outcome.not_started("it cannot be written")):
         reports = run_reports(
             handler, published, outcome, judge(event, CODEX, outcome), 0.0, is_asked=True, tool_use_id="u7"

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from broker.logs import configure
 from broker.protocol.decisions import NOTHING, Answer
@@ -16,7 +17,7 @@ from subscribers.handlers import Context, HandlerError, HandlerEvent, decide
 from subscribers.handlers.context import answer_in
 from subscribers.handlers.registration import Registration, collected
 
-EVENT = Event("prx.lifecycle.tool_call", 2, bytes(16), 7, 0, "s1", "agent", "cause", b'{"tool": "Bash"}')
+EVENT = Event.of("prx.lifecycle.tool_call", 2, bytes(16), 7, 0, "s1", "agent", "cause", b'{"tool": "Bash"}')
 
 
 def registration() -> Registration:
@@ -135,5 +136,5 @@ def test_an_event_has_what_its_publisher_said() -> None:
     event.payload["tool"] = "changed"
     assert event.payload == {"tool": "changed"}
     assert HandlerEvent(EVENT).payload == {"tool": "Bash"}
-    assert HandlerEvent(EVENT._replace(topic="my.topic")).name == "my.topic"
+    assert HandlerEvent(replace(EVENT, topic="my.topic")).name == "my.topic"
     assert EVENT.id in repr(event)

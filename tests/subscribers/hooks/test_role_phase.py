@@ -10,7 +10,7 @@ from subscribers.hooks.role_phase import TOPICS, is_second_phase
 
 
 def event(topic: str, payload: bytes) -> Event:
-    return Event(topic, 0, bytes(16), 1, 1, "s", "agent", None, payload)
+    return Event.of(topic, 0, bytes(16), 1, 1, "s", "agent", None, payload)
 
 
 def test_the_events_of_a_role_have_phases() -> None:

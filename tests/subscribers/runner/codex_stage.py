@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from broker.protocol.decisions import Answer
-from broker.protocol.events import PUBLISHER_BYTES, Event
+from broker.protocol.envelope import PUBLISHER_BYTES
+from broker.protocol.events import Event
 from subscribers.config.hook_files import HookFile
 from subscribers.hooks.outcome import Captured, Outcome
 from subscribers.runner.codex_dispatch import CodexDispatcher
@@ -135,7 +136,7 @@ class Stage:
         self._events += 1
         body = payload if isinstance(payload, bytes) else orjson.dumps(payload)
         key = b"p" * PUBLISHER_BYTES
-        return Event(
+        return Event.of(
             f"prx.lifecycle.{name}", 0, key, self._events, time.time_ns(), session, "agent", None, body
         )
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import orjson
 
-from broker.protocol.events import PUBLISHER_BYTES, Event
+from broker.protocol.envelope import PUBLISHER_BYTES
+from broker.protocol.events import Event
 from subscribers.hooks.module_hook import ModuleCall, ModuleHook, ModuleReturn
 from subscribers.hooks.role_chain import Link, Phase, ordered
 from subscribers.hooks.role_functions import RoleFunctions
@@ -117,7 +118,7 @@ class Stage:
         topic = name if "." in name else f"prx.lifecycle.{name}"
         depth, why = (0, None) if cause is None else (cause.depth + 1, cause.id)
         publisher, now = b"p" * PUBLISHER_BYTES, time.time_ns()
-        return Event(topic, depth, publisher, self._events, now, session, "agent", why, body)
+        return Event.of(topic, depth, publisher, self._events, now, session, "agent", why, body)
 
     def ask(
         self,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from broker.protocol.events import PUBLISHER_BYTES, Event
+from broker.protocol.envelope import PUBLISHER_BYTES
+from broker.protocol.events import Event
 from subscribers.dialects.codex_file import read_document
 from subscribers.dialects.codex_profiles import CODEX
 from subscribers.dialects.codex_result_values import Entry, Judged, RunStatus
@@ -14,7 +15,7 @@ from subscribers.hooks.outcome import NOTHING, Outcome
 from subscribers.runner.codex_reports import run_reports
 
 KEY = b"p" * PUBLISHER_BYTES
-EVENT = Event("prx.lifecycle.tool_call_start", 0, KEY, 1, 0, "s", "agent", None, b'{"tool": "Bash"}')
+EVENT = Event.of("prx.lifecycle.tool_call_start", 0, KEY, 1, 0, "s", "agent", None, b'{"tool": "Bash"}')
 FILE = b'{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "guard"}]}]}}'
 KILLED = Outcome("signalled", None, 9, 0.1, NOTHING, NOTHING)
 LATE = Outcome("timeout", None, None, 0.1, NOTHING, NOTHING)

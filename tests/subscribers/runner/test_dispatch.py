@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from broker.client.core.numbering import Stream
 from broker.client.payloads import encode_payload
-from broker.protocol.events import Claim, Event
+from broker.protocol.envelope import Claim
+from broker.protocol.events import Event
 from subscribers.dialects import prx
 from subscribers.dialects.base import EventView
 from subscribers.hooks.invocation import Invocation
@@ -75,7 +76,7 @@ class Scene:
 
 def event(content: bytes | Claim) -> Event:
     """A tool call with this payload, from anybody."""
-    return Event("prx.lifecycle.tool_call", 0, bytes(16), 1, 1, "s", "stranger", None, content)
+    return Event.of("prx.lifecycle.tool_call", 0, bytes(16), 1, 1, "s", "stranger", None, content)
 
 
 @given(st.binary(max_size=50) | st.integers(0, 1_100).map(lambda depth: b"[" * depth + b"]" * depth))

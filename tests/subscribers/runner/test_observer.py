@@ -36,7 +36,7 @@ class FakeSubscriber:
 
 def event(topic: str) -> Event:
     """An event."""
-    return Event(topic, 0, b"p" * 16, 1, 1, "s", "agent", None, b"{}")
+    return Event.of(topic, 0, b"p" * 16, 1, 1, "s", "agent", None, b"{}")
 
 
 def test_what_cannot_be_received_leaves_the_next_event(monkeypatch: pytest.MonkeyPatch) -> None:

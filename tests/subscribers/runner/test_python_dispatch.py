@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from broker.client.context import current
 from broker.protocol.decisions import Answer
@@ -60,7 +61,7 @@ class Question:
 def event(topic: str = "prx.lifecycle.x", payload: Any = None, sequence: int = 1, depth: int = 0) -> Event:
     """One event."""
     body = orjson.dumps({} if payload is None else payload)
-    return Event(topic, depth, bytes(16), sequence, 0, "s1", "agent", None, body)
+    return Event.of(topic, depth, bytes(16), sequence, 0, "s1", "agent", None, body)
 
 
 class Stage:
@@ -178,10 +179,10 @@ def test_a_payload_that_cannot_be_had_is_a_failure(stage: Open) -> None:
         on("z", tools=["Bash"])(lambda e, c: None)
 
     at = stage(define)
-    question = Question(event()._replace(content=b"not json"))
+    question = Question(replace(event(), payload_bytes=b"not json"))
     assert at.ask(question) == 0
     assert (question.why or "").startswith("the payload cannot be had")
-    assert at.dispatcher.event(event("prx.lifecycle.z")._replace(content=b"[]")) == []
+    assert at.dispatcher.event(replace(event("prx.lifecycle.z"), payload_bytes=b"[]")) == []
     assert at.dispatcher.counters()["runs"] == {"unreadable": 1}
 
 

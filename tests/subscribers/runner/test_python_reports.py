@@ -19,7 +19,7 @@ from subscribers.runner.python_reports import OBSERVED, Reporter, Run
 from subscribers.runtimes.python_caller import Outcome, Raised, Returned, TimedOut
 from subscribers.runtimes.python_traceback import Fault
 
-EVENT = Event("prx.lifecycle.x", 0, bytes(16), 1, 0, "s", "agent", None, b'{"n": 1}')
+EVENT = Event.of("prx.lifecycle.x", 0, bytes(16), 1, 0, "s", "agent", None, b'{"n": 1}')
 DEADLINE_S = 20.0
 
 

@@ -13,7 +13,7 @@ from broker.protocol.events import Event
 from subscribers.runner import report_queue
 from subscribers.runner.report_queue import ReportQueue
 
-EVENT = Event("prx.x", 0, bytes(16), 1, 0, None, "", None, b"{}")
+EVENT = Event.of("prx.x", 0, bytes(16), 1, 0, None, "", None, b"{}")
 
 
 class Told:

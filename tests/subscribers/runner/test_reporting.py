@@ -44,7 +44,7 @@ def logged() -> Iterator[StringIO]:
 
 def event() -> Event:
     """An event of a session, three deep."""
-    return Event("a.b", 3, b"p" * 16, 1, 1, "s", "agent", None, b"{}")
+    return Event.of("a.b", 3, b"p" * 16, 1, 1, "s", "agent", None, b"{}")
 
 
 def test_a_report_is_of_its_event(logged: StringIO) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from broker.protocol.events import Event
 from subscribers.hooks.module_hook import ModuleCall, ModuleReturn
@@ -396,7 +397,7 @@ def test_nobody_sees_a_result_before_it_was_transformed(stage: Stage) -> None:
     stage.hook("watch", "event", lambda _: ok())
     ask = stage.ask("tool_result", {"tool": "Bash", "output": "secret"})
     assert ask.wait().answers == []
-    stage.dispatcher.event(ask.event._replace(content=b'{"tool": "Bash"}'))
+    stage.dispatcher.event(replace(ask.event, payload_bytes=b'{"tool": "Bash"}'))
     until(lambda: len(stage.runs()) == 1, "the report")
     assert [b"secret" in call.input for _, call in stage.hosts.calls] == [False]
 

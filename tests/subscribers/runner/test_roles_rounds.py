@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from broker.protocol.decisions import Answer
-from broker.protocol.events import Claim, Event
+from broker.protocol.envelope import Claim
+from broker.protocol.events import Event
 from subscribers.hooks.role_chain import NO_SUBJECT, Happening, Walk
 from subscribers.runner.roles_rounds import ANSWERED_BYTES, Result, Rounds
 from tests.subscribers.runner.fake_ask import FakeAsk
@@ -18,7 +19,7 @@ ANSWER = Answer("h")
 
 
 def event(number: int = 1) -> Event:
-    return Event("prx.lifecycle.tool_call", 0, b"p" * 16, number, 1, "s", "agent", None, b"{}")
+    return Event.of("prx.lifecycle.tool_call", 0, b"p" * 16, number, 1, "s", "agent", None, b"{}")
 
 
 class Broken(FakeAsk):
@@ -89,7 +90,8 @@ def test_rounds_are_bounded() -> None:
 def test_of_what_is_over_only_the_latest_answers_are_kept() -> None:
     """An ask that comes later still hears, with nothing to say; and whoever has to tell of it is told."""
     rounds, kept = Rounds(answered=2), []
-    large = event(4)._replace(content=Claim(ANSWERED_BYTES + 1, bytes(32), "x", b"{"))
+    claim = Claim(ANSWERED_BYTES + 1, bytes(32), "x", b"{")
+    large = Event.of("prx.lifecycle.tool_call", 0, b"p" * 16, 4, 1, "s", "agent", None, claim)
     events = [event(1), event(2), event(3)]
     for each in events:
         found = rounds.begin(each, 0.0)

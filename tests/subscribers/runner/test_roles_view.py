@@ -13,7 +13,7 @@ from subscribers.runner.roles_view import see
 
 
 def event(payload: dict[str, Any], session: str | None = "s") -> Event:
-    return Event("x", 0, bytes(16), 1, 1, session, "agent", None, orjson.dumps(payload))
+    return Event.of("x", 0, bytes(16), 1, 1, session, "agent", None, orjson.dumps(payload))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ DEADLINE_S = 20.0
 def event_of(payload: Any, session: str | None = "s1") -> Event:
     """A tool's result as it comes from the bus."""
     content = payload if isinstance(payload, bytes) else orjson.dumps(payload)
-    return Event("prx.lifecycle.tool_result", 1, bytes(16), 7, 0, session, "agent", None, content)
+    return Event.of("prx.lifecycle.tool_result", 1, bytes(16), 7, 0, session, "agent", None, content)
 
 
 class StubAsk:

@@ -22,7 +22,7 @@ from subscribers.runtimes.spawn import StartFailed
 
 def event_of(payload: Any, session: str | None = "s1") -> Event:
     """A tool's result as it comes from the bus."""
-    return Event(
+    return Event.of(
         "prx.lifecycle.tool_result", 2, bytes(16), 7, 0, session, "agent", None, orjson.dumps(payload)
     )
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from broker.protocol.envelope import encode_event
 from broker.protocol.errors import SchemaError
-from broker.protocol.events import decode_event, encode_event
+from broker.protocol.events import decode_event
 from subscribers.runner.views import lifecycle_event, view
 
 PUBLISHER = bytes(range(16))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
 
@@ -16,7 +17,7 @@ from subscribers.runner.wasm_subscriptions import Subscriptions
 from tests.integration.waiting import until
 from tests.subscribers.runner.test_wasm_worker import Guest, Loads, plugin
 
-EVENT = Event("prx.lifecycle.error", 0, b"p" * 8, 1, 0, None, "agent", None, b"{}")
+EVENT = Event.of("prx.lifecycle.error", 0, b"p" * 8, 1, 0, None, "agent", None, b"{}")
 
 
 class Waiting(Guest):
@@ -104,5 +105,5 @@ def test_an_event_that_is_asked_about_a_second_time_is_not_handed_over_again(sce
     scene.dispatcher.use([plugin("2", "tool_call")])
     for phase in (b"before", b"after"):
         payload = b'{"tool": "t", "phase": "%b"}' % phase
-        scene.dispatcher.dispatch(EVENT._replace(topic="prx.lifecycle.tool_call", content=payload))
+        scene.dispatcher.dispatch(replace(EVENT, topic="prx.lifecycle.tool_call", payload_bytes=payload))
     assert scene.counters()["runs_waiting"] == 1

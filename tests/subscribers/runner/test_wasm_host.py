@@ -19,7 +19,7 @@ from subscribers.runner.wasm_subscriptions import PER_PLUGIN, Subscriptions
 from subscribers.runtimes.wasm_imports import Refused
 from subscribers.runtimes.wasm_keys import KeyValues
 
-EVENT = Event("prx.lifecycle.error", 3, b"p" * 8, 1, 0, "s1", "agent", None, b"{}")
+EVENT = Event.of("prx.lifecycle.error", 3, b"p" * 8, 1, 0, "s1", "agent", None, b"{}")
 
 
 class Bus:

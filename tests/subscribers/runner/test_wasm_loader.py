@@ -31,7 +31,7 @@ wasm = "p.wat"
 type = "hook"
 events = ["*"]
 """
-EVENT = Event("prx.lifecycle.error", 0, b"p" * 8, 1, 0, None, "agent", None, b"{}")
+EVENT = Event.of("prx.lifecycle.error", 0, b"p" * 8, 1, 0, None, "agent", None, b"{}")
 
 
 class Scene:

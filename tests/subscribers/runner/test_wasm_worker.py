@@ -20,7 +20,7 @@ from subscribers.runner.wasm_worker import STUCK, Call, PluginWorker
 from subscribers.sources.plugins_state import Plugin
 from tests.integration.waiting import until
 
-EVENT = Event("prx.lifecycle.error", 0, b"p" * 8, 1, 0, None, "agent", None, b"{}")
+EVENT = Event.of("prx.lifecycle.error", 0, b"p" * 8, 1, 0, None, "agent", None, b"{}")
 
 
 def plugin(version: str = "1", event: str = "error") -> Plugin:
