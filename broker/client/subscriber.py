@@ -51,6 +51,11 @@ LAST_PROBE_SECONDS: Final = 0.064
 BATCH_EVENTS: Final = 1_024
 """Most events of one :meth:`Subscriber.batch`, unless told otherwise."""
 
+BURST_EVENTS: Final = 32
+"""Frames that hold as many events are taken one by one: each is in the processor's cache when it is read, and
+nobody asks for one that is not there, which takes as long as reading several events.
+"""
+
 FRAMES: Final = 256
 """Most frames that are read before they are decoded; each may hold as many events, and 57 KiB."""
 
@@ -285,15 +290,17 @@ class Subscriber(Closing):
         frames: list[bytes] = []
         self.emptied = False
         most = min(FRAMES, max(1, max_events // self._per_frame))
-        if self._emptied or not self._drain(frames, most):
+        is_burst = self._per_frame >= BURST_EVENTS
+        if is_burst or self._emptied or not self._drain(frames, most):
             self._emptied = False
             if not self._wait(frames, deadline):
                 return []
-            self._drain(frames, most - 1)
+            if not is_burst:
+                self._drain(frames, most - 1)
         now_ns = time.time_ns()
         self._unread_since_ns = 0
         events = self._reader.feed(frames, now_ns)
-        self._per_frame = max(1, len(events) // len(frames))
+        self._per_frame = max(1, len(events) // len(frames), self._per_frame // 2)
         if events:
             self._lag_ns = max(0, now_ns - events[-1].time_ns)
         if self._reader.welcomes > self._welcomes or self._inbox is not None:

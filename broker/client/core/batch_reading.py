@@ -10,7 +10,7 @@ Decides only whether the quick way may be taken. Knows no socket.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from msgspec.structs import force_setattr
 
@@ -56,16 +56,18 @@ class BatchReader:
 
     def __init__(self) -> None:
         self.overdelivered = 0
-        self._sessions: set[str | None] = {None}
-        self._causes: set[str | None] = {None}
+        self._sessions: set[str] = set()
+        self._causes: set[str] = set()
 
     def learn(self, events: Iterable[Event]) -> None:
         """Names that the careful way has found proper need not be looked at again."""
         for event in events:
             if len(self._sessions) + len(self._causes) >= NAMES:
-                self._sessions, self._causes = {None}, {None}
-            self._sessions.add(event.session_id)
-            self._causes.add(event.caused_by)
+                self._sessions, self._causes = set(), set()
+            if event.session_id is not None:
+                self._sessions.add(event.session_id)
+            if event.caused_by is not None:
+                self._causes.add(event.caused_by)
 
     def read(self, lane: BatchLane, frame: bytes) -> list[Event] | None:
         """The wanted events of a frame that opens as ``lane`` does; None when it needs care.
@@ -99,8 +101,8 @@ class BatchReader:
             if (
                 event.sequence != last
                 or event.topic  # as yet the topic's index
-                or event.session_id not in sessions
-                or event.caused_by not in causes
+                or (event.session_id is not None and event.session_id not in sessions)
+                or (event.caused_by is not None and event.caused_by not in causes)
             ):
                 return None
             force_setattr(event, "topic", topic)
@@ -116,8 +118,12 @@ class BatchReader:
         last = [NEVER if stream is None else stream.last for stream in lane.streams]
         kept = []
         for event in events:
-            index = cast("int", event.topic)
-            if index >= len(topics) or event.session_id not in sessions or event.caused_by not in causes:
+            index: int = event.topic  # type: ignore[assignment]  # as yet
+            if (
+                index >= len(topics)
+                or (event.session_id is not None and event.session_id not in sessions)
+                or (event.caused_by is not None and event.caused_by not in causes)
+            ):
                 return None
             if wanted[index]:
                 last[index] = number = last[index] + 1

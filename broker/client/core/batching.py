@@ -3,6 +3,7 @@
 The rule is the pace of publishing. An event that comes after a pause goes alone, at once; so do the
 first few of a burst, which may be all there is of it. Then events of one channel and depth are gathered
 until their frame is full or a millisecond old, and somebody else sends what is left when the burst ends.
+A burst that has filled frames is not over with the first pause: its publisher may have had to wait.
 Large events go alone, after what was gathered before them, so order is kept.
 
 Decides that, and what the frame holds. Knows no socket, no thread and no clock: each event brings its time.
@@ -25,8 +26,14 @@ PAUSE_NS: Final = 40_000
 ALONE_EVENTS: Final = 8
 """First events of a burst that are not gathered: two or three in a row must not wait for anybody."""
 
-DEEP: Final = ALONE_EVENTS + 4
-"""How far into a burst one can be: each pause leads one step out of it, so an interrupt does not end it."""
+DEEP: Final = ALONE_EVENTS + 1
+"""How far into a burst one is when a frame of as many events has left."""
+
+INTERRUPT_NS: Final = 5_000_000
+"""Such a burst goes on after a pause of at most that."""
+
+STALL_NS: Final = 100_000_000
+"""It may go on after a pause of at most that: one event goes alone, and the next ones are gathered again."""
 
 AGE_NS: Final = 1_000_000
 """A frame that old is sent with the next event, full or not."""
@@ -107,14 +114,17 @@ class Gathering:
         """
         pause = now_ns - self.last_ns
         self.last_ns = now_ns
-        if pause > PAUSE_NS:
-            self._run = max(0, self._run - pause // PAUSE_NS)
+        batch = self.batch
+        if pause > PAUSE_NS and (batch is None or len(batch.rows) < ALONE_EVENTS):
+            if self._run == DEEP and pause <= STALL_NS:
+                self._run = ALONE_EVENTS if pause <= INTERRUPT_NS else ALONE_EVENTS - 1
+            else:
+                self._run = max(0, self._run - pause // PAUSE_NS)
         if self._run < ALONE_EVENTS:
             self._run += 1
             return ALONE
         if size >= LARGE_BYTES or not self.allowed:
             return ALONE
-        batch = self.batch
         if batch is None:
             return TURN
         if stream.channel is not batch.channel or depth != batch.depth:
@@ -124,10 +134,7 @@ class Gathering:
             return TURN
         if not batch.begun_ns - AGE_NS <= now_ns <= batch.until_ns:
             return TURN
-        verdict = self._enter(batch, stream, names, body, size, now_ns)
-        if verdict != TURN:
-            self._run = DEEP
-        return verdict
+        return self._enter(batch, stream, names, body, size, now_ns)
 
     def join(self, stream: Stream, depth: int, names: Names, body: bytes, size: int, now_ns: int) -> int:
         """Take an event that may wait for the end of a burst even if it is none, numbering it.
@@ -149,8 +156,7 @@ class Gathering:
 
     def _enter(self, batch: Batch, stream: Stream, names: Names, body: bytes, size: int, now_ns: int) -> int:
         """Enter an event into ``batch``, if that has room and has not left meanwhile, numbering it."""
-        cost = size + names.cost
-        left = batch.left - (max(LEAST_BYTES, cost))
+        left = batch.left - max(LEAST_BYTES, size + names.cost)
         if left < 0 or self.batch is not batch:
             return TURN
         verdict = GATHERED if batch.rows else FIRST
@@ -178,7 +184,11 @@ class Gathering:
         """What is gathered, which is no longer: to be sent; None when there is nothing."""
         batch = self.batch
         self.batch = None
-        return batch if batch is not None and batch.rows else None
+        if batch is None or not batch.rows:
+            return None
+        if len(batch.rows) >= ALONE_EVENTS:
+            self._run = DEEP
+        return batch
 
     def alone(self, now_ns: int) -> None:
         """An event has been sent by itself; the time that took is not a pause of the caller's."""

@@ -80,12 +80,42 @@ def test_nothing_joins_what_is_sealed() -> None:
     assert gathering.batch is None
 
 
-def test_an_interrupt_does_not_end_a_burst_and_silence_does() -> None:
-    """One pause is a step out of the burst; a long silence is all of them."""
+def burst(pause_ns: int, events: int = batching.ALONE_EVENTS) -> list[int]:
+    """What becomes of events in a row that come so long after a frame of ``events`` has left."""
     gathering, stream = deep(numbers())
-    gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
-    assert gathering.offer(stream, 0, NAMES, b"{}", 2, batching.PAUSE_NS * 2) == GATHERED
-    assert gathering.offer(stream, 0, NAMES, b"{}", 2, SECOND) == ALONE
+    for _ in range(events):
+        gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    gathering.take()
+    answers = []
+    for step in range(batching.ALONE_EVENTS + 1):
+        answers.append(gathering.offer(stream, 0, NAMES, b"{}", 2, pause_ns + step))
+        if answers[-1] == TURN:
+            gathering.begin(stream, 0, pause_ns + step)
+    return answers
+
+
+def test_an_interrupt_does_not_end_a_burst_and_silence_does() -> None:
+    """After a frame has left, the next event is gathered, or goes alone once, or begins anew."""
+    alone = batching.ALONE_EVENTS
+    assert burst(batching.INTERRUPT_NS) == [TURN, FIRST, *[GATHERED] * (alone - 1)]
+    assert burst(batching.STALL_NS) == [ALONE, TURN, FIRST, *[GATHERED] * (alone - 2)]
+    assert burst(batching.STALL_NS + 1) == [*[ALONE] * alone, TURN]
+
+
+def test_a_few_events_are_no_burst() -> None:
+    """A frame of fewer events than go alone at first leads to no conclusion about the next ones."""
+    alone = batching.ALONE_EVENTS
+    assert burst(batching.INTERRUPT_NS, alone - 1) == [*[ALONE] * alone, TURN]
+    assert burst(2 * batching.PAUSE_NS, alone - 1) == [ALONE, ALONE, TURN, FIRST, *[GATHERED] * (alone - 3)]
+
+
+def test_what_is_gathered_is_joined_even_after_a_pause() -> None:
+    """An event must come after those before it, so it might as well go with them while that is soon."""
+    gathering, stream = deep(numbers())
+    for _ in range(batching.ALONE_EVENTS):
+        gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, batching.AGE_NS) == GATHERED
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, batching.AGE_NS + 1) == TURN
 
 
 def test_the_time_of_sending_is_no_pause() -> None:
