@@ -41,6 +41,9 @@ from .limits import (
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+_read_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
 class Origin(msgspec.Struct, frozen=True, gc=False):
     """What the events of one publisher and depth share."""
 
@@ -167,10 +170,18 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
         Raises :class:`SchemaError` when the publisher sent bytes that are not a JSON object,
         and what ``payload_bytes`` raises.
         """
+        data = self.payload_bytes
         try:
-            value = orjson.loads(self.payload_bytes)
+            return _read_object(data)
+        except Exception:  # of several kinds: no JSON, another value, far numbers, or nested very deeply
+            return self._read_with_care(data)
+
+    def _read_with_care(self, data: bytes) -> dict[str, Any]:
+        """What the quick reader does not take: read it all the same, or say what is wrong."""
+        try:
+            value = orjson.loads(data)
         except orjson.JSONDecodeError as error:
-            value = read_far_numbers(self.payload_bytes)
+            value = read_far_numbers(data)
             if value is None:
                 raise SchemaError(f"payload of {self.id} is not JSON: {error}") from None
         if not isinstance(value, dict):
