@@ -14,7 +14,6 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from ..protocol.control import decode_message, encode_message
 from ..protocol.errors import (
     BusUnreachable,
     ClosedError,
@@ -23,6 +22,7 @@ from ..protocol.errors import (
     RequestRefused,
     RequestTimeout,
 )
+from ..protocol.messages import decode_message, encode_message
 
 if TYPE_CHECKING:
     from .stream import Stream

@@ -23,7 +23,7 @@ import msgpack
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
-from ..protocol.control import DECIDER_LANE, decode_message, encode_message
+from ..protocol.control import DECIDER_LANE
 from ..protocol.decisions import FAILURES, Answer, Failure
 from ..protocol.envelope import is_text
 from ..protocol.errors import (
@@ -35,6 +35,7 @@ from ..protocol.errors import (
 )
 from ..protocol.events import Event, decode_event
 from ..protocol.limits import ANSWER_BYTES, ANSWERS, NAME_BYTES, PRIORITY
+from ..protocol.messages import decode_message, encode_message
 from ..protocol.topics import parse_patterns
 from ..version import __version__
 from .closing import Closing

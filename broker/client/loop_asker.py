@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from ..protocol.control import decode_message, encode_message
 from ..protocol.errors import (
     BusUnreachable,
     ClosedError,
@@ -19,6 +18,7 @@ from ..protocol.errors import (
     RequestTimeout,
 )
 from ..protocol.framing import framed
+from ..protocol.messages import decode_message, encode_message
 from .asker import CONNECT_SECONDS, GRACE_SECONDS, Asker, Lane, absent, ended
 
 LOOK_SECONDS: Final = 0.1

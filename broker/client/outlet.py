@@ -71,6 +71,7 @@ class Outlet:
         while verdict != ALONE:
             if verdict == FIRST:
                 self._look_after_tail()
+                gathering.spent(time_ns())
             if verdict != TURN:
                 return True
             if not self.flush():
@@ -91,7 +92,7 @@ class Outlet:
             stream.sequence = sequence - 1
             self._refuse_other(error)
             return self._without_room(stream, depth, names, payload_header(size) + body)
-        gathering.alone(time_ns())
+        gathering.spent(time_ns())
         return True
 
     def together(self, *, begins: bool) -> Offer:
@@ -119,7 +120,7 @@ class Outlet:
             self._refuse_other(error)
             self.dropped_full += 1
             return False
-        self.gathering.alone(time_ns())
+        self.gathering.spent(time_ns())
         return True
 
     def gather(

@@ -164,10 +164,7 @@ class Publisher(Asking, Closing):
         never be published, :class:`SpoolFull` when a large payload cannot be stored,
         :class:`QueueFull` as ``on_full`` says, :class:`ClosedError` and :class:`ForkedError`.
         """
-        try:
-            stream = self._streams[topic]
-        except KeyError:
-            stream = self._open(topic)
+        stream = self._streams.get(topic) or self._open(topic)
         context = current.get()
         level = self._floor
         if depth is not None or context is not None:
@@ -346,7 +343,7 @@ class Publisher(Asking, Closing):
         with self._lock:
             self._answered.set()
             if isinstance(note, Held):
-                self._outlet.flush()
+                self._gather(False)
                 self._outlet.held = True
                 self.ready = False
             elif isinstance(note, BatchesTold):
@@ -426,7 +423,7 @@ class Publisher(Asking, Closing):
         self.ready = whole and self._refusal is None and not self._outlet.held and not self._closed
 
     def _gather(self, allowed: bool) -> None:
-        self._gathering.allowed = allowed and not self._closed
+        self._gathering.allowed = allowed and not self._closed and not self._outlet.held
         if not allowed:
             self._gathering.seal()
             self._outlet.flush()

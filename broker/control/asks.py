@@ -16,11 +16,12 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any, NamedTuple
 
-from ..protocol.control import DECIDER_LANE, KEY_BYTES, encode_message
+from ..protocol.control import DECIDER_LANE, KEY_BYTES
 from ..protocol.decisions import Failure, Silence
 from ..protocol.envelope import split_key, topic_of
 from ..protocol.errors import LimitExceeded
 from ..protocol.limits import ANSWER_BYTES, ASK_SECONDS, ASKED, ASKS, FRAME_BYTES, PEERS
+from ..protocol.messages import encode_message
 from .actions import Action, Send
 from .bounds import DECIDERS_REMEMBERED, HEARD_BYTES, LANES_KNOWN, LOST_SECONDS, MATCHES_CACHED
 from .matching import Interests

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from ..protocol.beacons import decode_beacon
-from ..protocol.control import KEY_BYTES, decode_message, encode_message
+from ..protocol.control import KEY_BYTES
 from ..protocol.decisions import Silence
 from ..protocol.errors import BusError, DecodeError, LimitExceeded, QueueFull
 from ..protocol.events import decode_event
+from ..protocol.messages import decode_message, encode_message
 from ..protocol.topics import INBOX_PREFIX, parse_patterns
 from .actions import Action, Forget, Inject, Measure, Send, Watch
 from .asks import Asks, Decider, is_decider_lane, lane_of

@@ -34,6 +34,7 @@ from .limits import (
     CAUSE_BYTES,
     DEPTHS,
     FRAME_BYTES,
+    PAYLOAD_BYTES,
     SESSION_ID_BYTES,
     SOURCE_BYTES,
 )
@@ -65,6 +66,15 @@ else:  # as rows of a batch are read: an index for a topic, and no origin. Whoev
 
 _Sequence = Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQUENCE)]
 _Time = Annotated[int, msgspec.Meta(ge=0, le=MAX_TIME)]
+
+_read_envelope: Final = msgspec.msgpack.Decoder(
+    tuple[int, bytes, _Sequence, _Time, str | None, str, str | None, bytes]
+).decode
+
+_SHORT_SESSION_ID: Final = SESSION_ID_BYTES // 4
+_SHORT_SOURCE: Final = SOURCE_BYTES // 4
+_SHORT_CAUSE: Final = CAUSE_BYTES // 4
+"""Characters that take no more bytes than there may be, whatever they are."""
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
@@ -233,7 +243,23 @@ def decode_event(frame: bytes) -> Event:
     depth = frame[0] - 0x30 if end > 0 and len(frame) <= FRAME_BYTES else -1
     if not 0 <= depth < DEPTHS:
         split_key(frame)  # which says what is wrong
-    return event_of(topic_of(frame[1:end]), depth, unpack(frame[end + 1 :]))
+    topic = topic_of(frame[1:end])
+    try:
+        version, publisher, sequence, time_ns, session_id, source, cause, payload = _read_envelope(
+            memoryview(frame)[end + 1 :]
+        )
+    except Exception:  # of several kinds: it is a claim, or malformed
+        return event_of(topic, depth, unpack(frame[end + 1 :]))
+    if (
+        version != VERSION
+        or len(publisher) != PUBLISHER_BYTES
+        or len(payload) > PAYLOAD_BYTES
+        or len(source) > _SHORT_SOURCE
+        or (session_id is not None and len(session_id) > _SHORT_SESSION_ID)
+        or (cause is not None and len(cause) > _SHORT_CAUSE)
+    ):
+        return event_of(topic, depth, unpack(frame[end + 1 :]))
+    return Event(topic, sequence, time_ns, session_id, cause, payload, Origin(depth, publisher, source))
 
 
 def event_of(topic: str, depth: int, fields: Any) -> Event:

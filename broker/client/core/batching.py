@@ -26,8 +26,13 @@ PAUSE_NS: Final = 40_000
 ALONE_EVENTS: Final = 8
 """First events of a burst that are not gathered: two or three in a row must not wait for anybody."""
 
-DEEP: Final = ALONE_EVENTS + 1
-"""How far into a burst one is when a frame of as many events has left."""
+GATHERING: Final = ALONE_EVENTS + 4
+"""How far into a burst one is with the first gathered event: each pause leads one step out of it, so that an
+interrupt does not end it.
+"""
+
+DEEP: Final = GATHERING + 1
+"""How far into a burst one is when a frame of as many events as go alone at first has left."""
 
 INTERRUPT_NS: Final = 5_000_000
 """Such a burst goes on after a pause of at most that."""
@@ -134,6 +139,8 @@ class Gathering:
             return TURN
         if not batch.begun_ns - AGE_NS <= now_ns <= batch.until_ns:
             return TURN
+        if self._run < GATHERING:
+            self._run = GATHERING
         return self._enter(batch, stream, names, body, size, now_ns)
 
     def join(self, stream: Stream, depth: int, names: Names, body: bytes, size: int, now_ns: int) -> int:
@@ -190,8 +197,8 @@ class Gathering:
             self._run = DEEP
         return batch
 
-    def alone(self, now_ns: int) -> None:
-        """An event has been sent by itself; the time that took is not a pause of the caller's."""
+    def spent(self, now_ns: int) -> None:
+        """What we did until now for an event has taken time; that is not a pause of the caller's."""
         self.last_ns = now_ns
 
     def over(self, now_ns: int) -> bool:

@@ -106,7 +106,8 @@ def test_a_few_events_are_no_burst() -> None:
     """A frame of fewer events than go alone at first leads to no conclusion about the next ones."""
     alone = batching.ALONE_EVENTS
     assert burst(batching.INTERRUPT_NS, alone - 1) == [*[ALONE] * alone, TURN]
-    assert burst(2 * batching.PAUSE_NS, alone - 1) == [ALONE, ALONE, TURN, FIRST, *[GATHERED] * (alone - 3)]
+    assert burst(4 * batching.PAUSE_NS, alone - 1) == [TURN, FIRST, *[GATHERED] * (alone - 1)]
+    assert burst(6 * batching.PAUSE_NS, alone - 1) == [ALONE, ALONE, TURN, FIRST, *[GATHERED] * (alone - 3)]
 
 
 def test_what_is_gathered_is_joined_even_after_a_pause() -> None:
@@ -124,7 +125,7 @@ def test_the_time_of_sending_is_no_pause() -> None:
     gathering.allowed = True
     for turn in range(batching.ALONE_EVENTS):
         assert gathering.offer(stream, 0, NAMES, b"{}", 2, turn * 1_000_000) == ALONE
-        gathering.alone(turn * 1_000_000 + 999_000)
+        gathering.spent(turn * 1_000_000 + 999_000)
     assert gathering.offer(stream, 0, NAMES, b"{}", 2, batching.ALONE_EVENTS * 1_000_000) == TURN
 
 
