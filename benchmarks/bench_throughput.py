@@ -37,9 +37,15 @@ _UNITS = {
     "cpu_server_us": "us/event",
     "cpu_subscribers_us": "us/event",
 }
-_AGAINST_NATS = Goal("delivered_per_s", "prxbus", "nats", 2.0, 2.5)
+_AGAINST_NATS = {
+    number: Goal("delivered_per_s", "prxbus", "nats", must, aim)
+    for number, must, aim in ((1, 4.0, 5.5), (4, 5.0, 7.0), (16, 5.5, 8.0))
+}
 _AGAINST_PROXY = Goal("delivered_per_s", "prxbus", "raw_proxy", 0.5, 0.6)
-_DICT_AGAINST_NATS = Goal("delivered_per_s", "prxbus", "nats", 1.4, 2.0)
+_DICT_AGAINST_NATS = {
+    number: Goal("delivered_per_s", "prxbus", "nats", must, aim)
+    for number, must, aim in ((1, 2.8, 3.8), (4, 1.4, 2.0), (16, 1.4, 2.0))
+}
 
 
 def measure(plan: Plan) -> Iterator[Cell]:
@@ -47,12 +53,12 @@ def measure(plan: Plan) -> Iterator[Cell]:
     fan_out = plan.some(_FAN_OUT, 3)
     for kind in plan.some((traffic.dict_small(), traffic.dict_tool_call()), 1):
         for subscribers in fan_out:
-            goals = [_DICT_AGAINST_NATS] if kind.name == "dict 300 B" else []
+            goals = [_DICT_AGAINST_NATS[subscribers]] if kind.name == "dict 300 B" else []
             yield _cell(plan, kind, subscribers, _DICT, goals)
     for size in plan.some(traffic.SIZES, 1):
         names = _ALL[:3] if plan.quick else tuple(n for n in _ALL if size == 300 or n not in _SMALL_ONLY)
         for subscribers in fan_out:
-            goals = [_AGAINST_NATS, _AGAINST_PROXY] if size == 300 else []
+            goals = [_AGAINST_NATS[subscribers], _AGAINST_PROXY] if size == 300 else []
             yield _cell(plan, traffic.bytes_of(size), subscribers, names, goals)
 
 

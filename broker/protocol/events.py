@@ -175,7 +175,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The payload as a new dict at each access.
+        """The payload as a new dict at each access. Numbers beyond a double are read as Python reads them.
 
         Raises :class:`SchemaError` when the publisher sent bytes that are not a JSON object,
         and what ``payload_bytes`` raises.
@@ -230,7 +230,7 @@ class ClaimedEvent(Event, frozen=True, gc=False):
         return b""
 
 
-Rows: Final = msgspec.msgpack.Decoder(list[Event])
+read_rows: Final = msgspec.msgpack.Decoder(list[Event]).decode
 """Reads the rows of a batch as events without an origin, the index of their topic in its place.
 
 Raises an exception of msgspec's for anything but rows of the right types and ranges.

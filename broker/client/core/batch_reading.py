@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import force_setattr
 
 from ...protocol.envelope import batch_opening
-from ...protocol.events import Event, Origin, Rows
+from ...protocol.events import Event, Origin, read_rows
 from ...protocol.limits import BATCH_EVENTS, FRAME_BYTES, PAYLOAD_BYTES
 from ...protocol.topics import namespace
 from .accounting import NEVER, Stream
@@ -78,7 +78,7 @@ class BatchReader:
             if not any(lane.wanted):
                 self.overdelivered += rows_in(frame, len(lane.opening))
                 return []
-            events = Rows.decode(memoryview(frame)[len(lane.opening) :])
+            events = read_rows(memoryview(frame)[len(lane.opening) :])
         except Exception:  # of several kinds, for malformed bytes and for values that are no names or numbers
             return None
         if not 0 < len(events) <= BATCH_EVENTS or len(frame) > FRAME_BYTES:
