@@ -14,7 +14,7 @@ from typing import Any
 
 from .servers import program
 
-_LIBRARIES = ("pyzmq", "msgpack", "orjson", "nats-py", "redis", "hiredis", "paho-mqtt")
+_LIBRARIES = ("pyzmq", "msgpack", "msgspec", "orjson", "nats-py", "redis", "hiredis", "paho-mqtt")
 _SERVERS = {"nats-server": "--version", "redis-server": "--version", "mosquitto": "-h"}  # how to ask
 
 

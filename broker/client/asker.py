@@ -23,12 +23,10 @@ from ..protocol.errors import (
     RequestTimeout,
 )
 from ..protocol.messages import decode_message, encode_message
+from .core.asking import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from .stream import Stream
-
-GRACE_SECONDS: Final = 0.25
-"""How long after the deadline the broker's word is still waited for: it says who was late."""
 
 SLICE_MS: Final = 250
 """Longest single wait; then a close is looked at."""

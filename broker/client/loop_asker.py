@@ -19,7 +19,8 @@ from ..protocol.errors import (
 )
 from ..protocol.framing import framed
 from ..protocol.messages import decode_message, encode_message
-from .asker import CONNECT_SECONDS, GRACE_SECONDS, Asker, Lane, absent, ended
+from .asker import CONNECT_SECONDS, Asker, Lane, absent, ended
+from .core.asking import GRACE_SECONDS
 
 LOOK_SECONDS: Final = 0.1
 """Pause between two looks at the clock while asks are under way."""

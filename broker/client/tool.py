@@ -218,8 +218,7 @@ class Tool(Closing):
         self, question: Question, timeout: float, deadline: float
     ) -> tuple[int | None, str | None, list[Any]]:
         """Put ``question`` to its deciders and publish it: who matches, or why not, and what was heard."""
-        from .asker import GRACE_SECONDS
-        from .core.asking import ask_message
+        from .core.asking import GRACE_SECONDS, ask_message
 
         number, cancel = self._session.request("cancel")  # which has the number of the ask
         self._transmit(ask_message(number, question.numbered(time.time_ns()), timeout))

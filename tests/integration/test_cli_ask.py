@@ -129,6 +129,24 @@ def test_nobody_to_ask_is_no_opinion(bus: str) -> None:
     assert asked(bus, "a.nobody").stdout == "no opinion: nobody was asked\n"
 
 
+def test_it_loads_no_more_than_it_takes_to_ask(bus: str) -> None:
+    """Like a publish it does without the clients, and without what they load for many events."""
+    program = (
+        "import sys\n"
+        "from broker.cli.main import main\n"
+        "main(sys.argv[1:])\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", program, "ask", "a.nobody", "--runtime-dir", bus],
+        capture_output=True, text=True, timeout=DEADLINE_S, env=environment(None), check=False,
+    )  # fmt: skip
+    assert ran.stdout == "no opinion: nobody was asked\n"
+    loaded = set(ran.stderr.split())
+    assert "broker.client.tool" in loaded
+    assert not {"msgspec", "broker.client.publisher", "broker.client.asker", "asyncio", "structlog"} & loaded
+
+
 @pytest.mark.parametrize("topic", ["tool_call_start", "prx.lifecycle.tool_call_strat"])
 def test_a_topic_that_nobody_decides_is_told_with_the_one_that_was_meant(bus: str, topic: str) -> None:
     """Who asks about an event by its bare name, or with a slip in it, hears which topic it has."""

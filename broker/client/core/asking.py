@@ -38,6 +38,9 @@ MARGIN: Final = 0.05
 MARGIN_SECONDS: Final = 0.02
 """The longest that it keeps."""
 
+GRACE_SECONDS: Final = 0.25
+"""How long after the deadline the broker's word is still waited for: it says who was late."""
+
 REDACTED: Final = f"{LIFECYCLE}tool_result"
 """The topic whose published copy must not hold what a handler may have taken out."""
 
