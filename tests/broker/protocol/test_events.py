@@ -1,6 +1,7 @@
 """One event as one frame: what goes in comes out, and everything else is refused by name."""
 
 import json
+import math
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,6 +116,38 @@ def test_the_defaults_are_an_event_of_an_agent() -> None:
     """Without options an event has depth 0 and names neither session, source nor cause."""
     event = decode_event(encode_event("prx", PUBLISHER, 1, 0, b"{}"))
     assert (event.depth, event.session_id, event.source, event.caused_by) == (0, None, "", None)
+
+
+@pytest.mark.parametrize(
+    "content, size, inline",
+    [(b'{"a":1}', 7, b'{"a":1}'), (Claim(70_000, bytes(32), "ref", b"{"), 70_000, b"")],
+)
+def test_an_event_is_made_of_its_parts(content: bytes | Claim, size: int, inline: bytes) -> None:
+    """And taken apart again, with a payload or with a claim, which says how long the payload is."""
+    parts = ("prx.a", 3, PUBLISHER, 7, 5, "s1", "me", "cause", content)
+    event = Event.of(*parts)
+    assert event.parts() == parts
+    assert (event.size, event.inline) == (size, inline)
+    assert event == Event.of(*parts)
+    assert event != Event.of("prx.a", 4, *parts[2:])
+    assert len({event, Event.of(*parts)}) == 1
+    with pytest.raises(AttributeError):
+        event.topic = "prx.b"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "payload, value",
+    [
+        (b'{"a":1e999}', {"a": math.inf}),
+        (b'{"a":36893488147419103232}', {"a": 2**65}),
+        (b'{"a":' + b"[" * 1_010 + b"]" * 1_010 + b"}", None),
+    ],
+)
+def test_unusual_payloads_are_read_all_the_same(payload: bytes, value: dict[str, Any] | None) -> None:
+    """Numbers beyond what others hold, and values that are nested very deeply."""
+    read = decode_event(encode_event("prx", PUBLISHER, 1, 0, payload)).payload
+    assert list(read) == ["a"]
+    assert value is None or read == value
 
 
 def test_an_event_reads_as_documented() -> None:
