@@ -6,17 +6,14 @@ and tells of a change once it has come to rest. Refuses to know what is done abo
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
 
+from .discover import Signature
 from .handlers import Found, digest, find, first_file, looks
-from .watch import LOOK_S, Rest
-
-_STOP_S: Final = 5.0
+from .watch import LOOK_S, WatchThread
 
 
-class HandlersWatch:
+class HandlersWatch(WatchThread):
     """Follows units and their files.
 
     ``on_change`` is called in the watch's thread. Thread-safe.
@@ -35,9 +32,8 @@ class HandlersWatch:
         self._installed = installed
         self._on_change = on_change
         self._files: dict[str, tuple[str, ...]] = {}
-        self._stop = threading.Event()
         self._seen = self._snapshot()
-        self._thread = threading.Thread(target=self._run, name="watch handlers", daemon=True)
+        super().__init__("watch handlers")
 
     def find(self) -> Found:
         """Every unit that there is now."""
@@ -56,33 +52,17 @@ class HandlersWatch:
         files = self._files.get(unit, ())
         return digest(files if first is None else (*files, first))
 
-    def start(self) -> None:
-        """Begin to look; what changed since construction is noticed too."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop looking: after this there is no further call. Not from a callback."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(_STOP_S)
-
-    def _snapshot(self) -> tuple[int, ...]:
+    def _snapshot(self) -> Signature:
         """Everything that matters, from outside, as one number."""
         found = find(self._workspace, self._named, installed=False)  # what is installed does not change
         files = {file for unit in found.units if (file := first_file(unit)) is not None}
         files.update(file for known in tuple(self._files.values()) for file in known)
         return (hash((found, looks(files))),)
 
-    def _run(self) -> None:
+    def _watch(self) -> None:
         while not self._stop.wait(LOOK_S):
-            now = self._snapshot()
-            if now != self._seen:
-                self._settle(Rest(now))
-
-    def _settle(self, rest: Rest) -> None:
-        while not self._stop.wait(rest.pause):
-            now = self._snapshot()
-            if rest.look(now):
-                self._seen = now
-                self._on_change()
-                return
+            if self._snapshot() != self._seen:
+                rest = self._rested(self._snapshot)
+                if rest is not None:
+                    self._seen = rest.seen
+                    self._on_change()

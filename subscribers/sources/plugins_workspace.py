@@ -11,7 +11,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from broker.protocol.errors import shown
 
@@ -22,12 +22,10 @@ from . import plugins
 from .discover import Signature, signature
 from .hook_source import Content, Reading, Unreadable
 from .plugins_state import Plugin, PluginState, advance, unusable
-from .watch import LOOK_S, Rest
+from .watch import LOOK_S, WatchThread
 
 if TYPE_CHECKING:
     from .trust_gate import TrustGate
-
-_STOP_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class PluginSet:
     news: tuple[Diagnostic, ...] = ()
 
 
-class WorkspacePlugins:
+class WorkspacePlugins(WatchThread):
     """Loads a workspace's plugins and follows them.
 
     ``on_update`` is called with the new set whenever there is something new to say, in the thread that found
@@ -63,9 +61,8 @@ class WorkspacePlugins:
         self._on_update = on_update
         self._on_error = on_error
         self._lock = threading.RLock()
-        self._stop = threading.Event()
         self._seen = self._snapshot()
-        self._thread = threading.Thread(target=self._watch, name="watch plugins", daemon=True)
+        super().__init__("watch plugins")
 
     def load(self) -> PluginSet:
         """Look at everything now and take what is new; the set that is in force afterwards."""
@@ -96,16 +93,6 @@ class WorkspacePlugins:
         return self._allowed(
             path, plugins.read_component(self.workspace, plugin.folder, plugin.manifest.wasm)
         )
-
-    def start(self) -> None:
-        """Follow the folder from now on; what changed since construction is noticed too."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop following: after this there is no further call. Not from a callback."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(_STOP_S)
 
     def _advanced(self, name: str) -> PluginState:
         """The state of one folder, now. Whatever goes wrong there is that folder's alone."""
@@ -172,22 +159,16 @@ class WorkspacePlugins:
     def _watch(self) -> None:
         """Look twice a second: what changes there is a handful of files, and renames of whole folders."""
         while not self._stop.wait(LOOK_S):
-            now = self._snapshot()
-            if now != self._seen:
-                self._settle(Rest(now))
+            if self._snapshot() != self._seen and self._rested(self._snapshot) is not None:
+                self._settle()
 
-    def _settle(self, rest: Rest) -> None:
-        while not self._stop.wait(rest.pause):
-            if rest.look(self._snapshot()):
-                try:
-                    self.load()
-                    self._seen = (
-                        self._snapshot()
-                    )  # not the one before: manifests may name other components now
-                    self.load()  # what changed between the two is in force, what changes now is seen as new
-                except Exception as error:
-                    self._on_error(error)
-                return
+    def _settle(self) -> None:
+        try:
+            self.load()
+            self._seen = self._snapshot()  # not the one before: manifests may name other components now
+            self.load()  # what changed between the two is in force, what changes now is seen as new
+        except Exception as error:
+            self._on_error(error)
 
 
 def _error(code: str, path: str, message: str, hint: str | None) -> Diagnostic:

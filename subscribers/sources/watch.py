@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Final, Literal
 
@@ -54,7 +55,7 @@ class Rest:
         return is_same or self._waited >= UNSETTLED_S
 
 
-class WatchThread:
+class WatchThread(ABC):
     """A thread that watches until it is stopped: ``_watch``, which is to look at ``_stop`` often."""
 
     def __init__(self, name: str) -> None:
@@ -71,8 +72,9 @@ class WatchThread:
         if self._thread.ident is not None:
             self._thread.join(_STOP_S)
 
+    @abstractmethod
     def _watch(self) -> None:
-        raise NotImplementedError
+        """Watch; ends soon after ``_stop`` is set."""
 
     def _rested(self, look: Callable[[], Signature]) -> Rest | None:
         """Wait until what ``look`` gives has come to rest; None when it is stopped before."""
