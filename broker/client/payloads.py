@@ -12,6 +12,7 @@ from typing import Any
 
 from orjson import JSONDecodeError, dumps, loads
 
+from ..protocol.catalogue import check_field
 from ..protocol.errors import LimitExceeded, SchemaError
 from ..protocol.limits import CLAIM_BYTES, PAYLOAD_BYTES
 from .core.numbering import Stream
@@ -46,8 +47,12 @@ def encode_payload(payload: object, stream: Stream) -> bytes:
 
 def encode_dict(plain: dict[str, Any], stream: Stream) -> bytes:
     """The same of what is a dict for certain."""
-    if stream.check is not None:
-        stream.check(plain)
+    types_of = stream.types_of
+    if types_of is not None:  # what catalogue.check does; a call takes as long as two of the fields
+        for name in plain:  # unpacking items takes longer
+            types = types_of(name)
+            if types is not None and type(plain[name]) not in types:
+                check_field(stream.topic, name, plain[name])
     try:
         body = dumps(plain)
     except TypeError as error:

@@ -40,7 +40,7 @@ from .asker import Asker
 from .asking import Asking
 from .closing import Closing
 from .context import Cause, current, inherited
-from .core.batching import GATHERED, LARGE_BYTES, LEAST_BYTES, PAUSE_NS
+from .core.batching import GATHERED, LARGE_BYTES, LEAST_BYTES
 from .core.numbering import Numbering, Stream
 from .core.session import (
     BatchesTold,
@@ -165,13 +165,6 @@ class Publisher(Asking, Closing):
         :class:`QueueFull` as ``on_full`` says, :class:`ClosedError` and :class:`ForkedError`.
         """
         stream = self._streams.get(topic) or self._open(topic)
-        context = current.get()
-        level = self._floor
-        if depth is not None or context is not None:
-            level = self._level(context, depth)
-        if level >= DEPTHS:
-            self._over_depth += 1
-            return False
         if type(payload) is bytes and payload.isascii():
             try:
                 look_at_object(payload)
@@ -182,45 +175,49 @@ class Publisher(Asking, Closing):
             body = encode_dict(payload, stream)
         else:
             body = encode_payload(payload, stream)
-        names = self._known_names.get(session_id)
-        if names is None or caused_by is not None or context is not None:
+        context = current.get()
+        if context is None and depth is None and caused_by is None:
+            level = self._floor
+            names = self._known_names.get(session_id) or self._names.pack(session_id, None, None)
+        else:
+            level = self._level(context, depth)
             names = self._names.pack(session_id, caused_by, context)
         size = len(body)
-        if retain or size > SHORT or not self.ready:  # not ready: no bus yet, draining, closed or forked
+        if retain or size > SHORT:
             return self._publish_slowly(stream, level, names, body, retain)
-        gathering = self._gathering
         cost = size + names.cost
         if cost < LEAST_BYTES:  # max() takes five times as long
             cost = LEAST_BYTES
+        gathering = self._gathering
         self._lock.acquire()
         try:
             now_ns = time_ns()
             batch = gathering.batch
             if (
                 batch is not None
-                and (rows := batch.rows)
+                and now_ns <= batch.open_until_ns
                 and stream.channel is batch.channel
                 and level == batch.depth
                 and size < LARGE_BYTES
                 and (left := batch.left - cost) >= 0
-                and 0 <= now_ns - gathering.last_ns <= PAUSE_NS
-                and now_ns <= batch.until_ns
             ):  # what Gathering.offer says of most events of a burst
                 gathering.last_ns = now_ns
                 batch.left = left
                 stream.sequence = sequence = stream.sequence + 1
                 if sequence == 1:
                     stream.first_time = now_ns
-                rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
+                batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
                 return True
-            if stream.retired:
-                stream = self._open(topic)
-            verdict = self._offer(stream, level, names, body, size, now_ns)
-            if verdict == GATHERED:
-                return True
-            return self._outlet.deliver(verdict, stream, level, names, body, size)
+            if self.ready and level < DEPTHS:
+                if stream.retired:
+                    stream = self._open(topic)
+                verdict = self._offer(stream, level, names, body, size, now_ns)
+                if verdict == GATHERED:
+                    return True
+                return self._outlet.deliver(verdict, stream, level, names, body, size)
         finally:
             self._lock.release()
+        return self._publish_slowly(stream, level, names, body, retain)
 
     def flush(self) -> bool:
         """Hand what was gathered in a burst to libzmq now; false when its queue has no room for it.
@@ -475,7 +472,10 @@ class Publisher(Asking, Closing):
                 raise
 
     def _publish_slowly(self, stream: Stream, level: int, names: Names, body: bytes, retain: bool) -> bool:
-        """No bus yet (or a draining one), closed, retained or large: the cases that may take longer."""
+        """Too deep, no bus yet (or a draining one), closed, retained or large: what may take longer."""
+        if level >= DEPTHS:
+            self._over_depth += 1
+            return False
         self._check_usable()
         with self._lock:
             self._look_for_subscriptions()

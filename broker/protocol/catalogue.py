@@ -27,16 +27,18 @@ __all__ = [
     "EventSpec",
     "Field",
     "check",
-    "checker_for",
+    "check_field",
     "json_type",
+    "types_for",
 ]
 
-Checker = Callable[[dict[str, Any]], None]
+TypesOf = Callable[[str], "frozenset[type] | None"]
+"""The Python types that a decoder gives a field of this name when it is as documented; None: any value will do."""
 
 _SHOWN: Final = (
     40  # characters of an offending value that an error repeats: enough to find it, not to leak it
 )
-_checkers: dict[str, Checker] = {}  # topic -> checker; bounded by the catalogue
+_types: dict[str, TypesOf] = {}  # by topic; bounded by the catalogue
 
 
 def check(event_topic: str, payload: Any) -> None:
@@ -45,60 +47,52 @@ def check(event_topic: str, payload: Any) -> None:
     ``event_topic`` is the full topic, such as ``prx.lifecycle.tool_call``. The error's ``path`` names the
     field, such as ``payload.success``; ``payload`` alone when it is not an object at all.
     """
-    checker = checker_for(event_topic)
-    if checker is not None:
-        checker(payload)
-    elif not isinstance(payload, dict):
-        raise _not_an_object(event_topic, payload)
+    if not isinstance(payload, dict):
+        raise SchemaError(f"{event_topic}: payload must be a JSON object (a dict), got {_describe(payload)}")
+    types_of = types_for(event_topic)
+    if types_of is not None:
+        for name, value in payload.items():
+            types = types_of(name)
+            if types is not None and type(value) not in types:
+                check_field(event_topic, name, value)
 
 
-def checker_for(topic: str) -> Checker | None:
-    """The check for one topic, to be kept by the caller; None when the topic is not catalogued.
+def types_for(topic: str) -> TypesOf | None:
+    """What fields of one topic are asked for, to be kept by the caller; None when it is not catalogued.
 
-    The checker takes a payload and returns None or raises ``SchemaError`` as ``check`` does.
+    A caller in a hurry looks for itself, as :func:`check` does, and asks :func:`check_field` about a value
+    that has none of these types.
     """
-    checker = _checkers.get(topic)
-    if checker is None and topic.startswith(LIFECYCLE):
+    known = _types.get(topic)
+    if known is None and topic.startswith(LIFECYCLE):
         spec = EVENTS.get(topic[len(LIFECYCLE) :])
         if spec is not None:
-            checker = _checkers[topic] = _compile(spec)
-    return checker
+            known = _types[topic] = _types_of(spec)
+    return known
 
 
-def _compile(spec: EventSpec) -> Checker:
+def check_field(topic: str, name: str, value: Any) -> None:
+    """Decide about a value not of the exact type: a subclass, ``3.0`` for an integer, or a mistake.
+
+    ``name`` is a field for which :func:`types_for` has types. Raises ``SchemaError``.
+    """
+    fields = EVENTS[topic[len(LIFECYCLE) :]].fields
+    types = next(field.types for field in fields if field.name == name)
+    if fits(types, value):
+        return
+    path = f"payload.{name}"
+    expected = " or ".join((*types, "null"))
+    raise SchemaError(f"{topic}: {path} must be {expected}, got {_describe(value)}", path=path)
+
+
+def _types_of(spec: EventSpec) -> TypesOf:
     # A field that takes anything is left out: an unknown name and a name without a rule cost the same.
     exact = {
         field.name: frozenset({type(None)}).union(*(EXACT_TYPES[kind] for kind in field.types))
         for field in spec.fields
         if field.types != ANY
     }
-    allowed_for = exact.get
-
-    def checker(payload: dict[str, Any]) -> None:
-        try:
-            items = payload.items()
-        except AttributeError:
-            raise _not_an_object(spec.topic, payload) from None
-        for name, value in items:
-            allowed = allowed_for(name)
-            if allowed is not None and type(value) not in allowed:
-                _check_slowly(spec, name, value)
-
-    return checker
-
-
-def _check_slowly(spec: EventSpec, name: str, value: Any) -> None:
-    """Decide about a value not of the exact type: a subclass, ``3.0`` for an integer, or a mistake."""
-    types = next(field.types for field in spec.fields if field.name == name)
-    if fits(types, value):
-        return
-    path = f"payload.{name}"
-    expected = " or ".join((*types, "null"))
-    raise SchemaError(f"{spec.topic}: {path} must be {expected}, got {_describe(value)}", path=path)
-
-
-def _not_an_object(topic: str, payload: Any) -> SchemaError:
-    return SchemaError(f"{topic}: payload must be a JSON object (a dict), got {_describe(payload)}")
+    return exact.get
 
 
 def _describe(value: Any) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from broker.protocol.catalogue import checker_for
+from broker.protocol.catalogue import check
 from broker.protocol.catalogue_events import EVENTS
 from broker.protocol.catalogue_fields import fits
 from broker.protocol.errors import SchemaError
@@ -111,10 +111,8 @@ def _canonical(name: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fits(name: str, payload: dict[str, Any]) -> bool:
-    checker = checker_for(LIFECYCLE + name)
     try:
-        if checker is not None:
-            checker(payload)
+        check(LIFECYCLE + name, payload)
     except SchemaError:
         return False
     return True

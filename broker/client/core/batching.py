@@ -76,16 +76,18 @@ Row = tuple[int, int, int, str | None, str | None, bytes]
 class Batch:
     """One frame of events in the making: those of ``channel`` at ``depth``, begun at ``begun_ns``.
 
-    ``left`` is how many bytes there is room for. From ``until_ns`` on it is too old for an event of a burst.
+    ``left`` is how many bytes there is room for. After ``until_ns`` it is too old for an event of a burst;
+    until ``open_until_ns`` such an event joins it without being offered.
     """
 
-    __slots__ = ("begun_ns", "channel", "depth", "left", "rows", "until_ns")
+    __slots__ = ("begun_ns", "channel", "depth", "left", "open_until_ns", "rows", "until_ns")
 
     def __init__(self, channel: Channel, depth: int, now_ns: int) -> None:
         self.channel = channel
         self.depth = depth
         self.begun_ns = now_ns
         self.until_ns = now_ns + AGE_NS
+        self.open_until_ns = 0
         self.left = GATHERED_BYTES - len(channel.opening(depth))
         self.rows: list[Row] = []
 
@@ -172,6 +174,8 @@ class Gathering:
         if sequence == 1:
             stream.first_time = now_ns
         batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
+        if len(batch.rows) == ALONE_EVENTS:  # from now on a pause says nothing
+            batch.open_until_ns = batch.until_ns
         return verdict
 
     def begin(self, stream: Stream, depth: int, now_ns: int) -> None:
@@ -185,7 +189,7 @@ class Gathering:
         """Nothing joins what is gathered now; it leaves as it is."""
         batch = self.batch
         if batch is not None:
-            batch.until_ns = 0
+            batch.until_ns = batch.open_until_ns = 0
 
     def take(self) -> Batch | None:
         """What is gathered, which is no longer: to be sent; None when there is nothing."""

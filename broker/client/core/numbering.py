@@ -6,11 +6,8 @@ and gives it back when the send was refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from ...protocol.beacons import Beacon
-from ...protocol.catalogue import checker_for
+from ...protocol.catalogue import TypesOf, types_for
 from ...protocol.envelope import event_head
 from ...protocol.limits import BEACON_IDLE_SECONDS, BEACON_SECONDS, DEPTHS, PUBLISHER_TOPICS
 from ...protocol.topics import check_topic, namespace
@@ -20,14 +17,14 @@ from .channel import Channel
 class Stream:
     """One topic of one publisher: what every event of it shares, and its last number.
 
-    ``heads`` is the start of the frame for each depth; ``check`` is the catalogue's checker for
-    the payload or None; ``first_time`` is when its first event was taken, ns since the epoch.
+    ``heads`` is the start of the frame for each depth; ``types_of`` is what the catalogue asks of the
+    fields of its payload or None; ``first_time`` is when its first event was taken, ns since the epoch.
     ``retired`` is true when its publisher id is no longer in use: its events need another stream. In
     a batch its events go by ``channel`` and ``index``.
     """
 
     __slots__ = (
-        "channel", "check", "first_time", "heads", "index", "retired", "sequence", "told", "topic",
+        "channel", "first_time", "heads", "index", "retired", "sequence", "told", "topic", "types_of",
     )  # fmt: skip
 
     def __init__(self, topic: str, publisher: bytes, now_ns: int, channel: Channel) -> None:
@@ -35,7 +32,7 @@ class Stream:
         self.index = channel.add(topic)
         self.topic = topic
         self.heads = tuple(event_head(depth, topic, publisher) for depth in range(DEPTHS))
-        self.check: Callable[[dict[str, Any]], None] | None = checker_for(topic)
+        self.types_of: TypesOf | None = types_for(topic)
         self.first_time = now_ns
         self.sequence = 0
         self.told = 0

@@ -39,11 +39,11 @@ def test_a_bad_topic_opens_nothing() -> None:
     assert numbers.streams == {}
 
 
-def test_catalogued_topics_bring_their_checker() -> None:
+def test_catalogued_topics_bring_their_types() -> None:
     """A stream of a catalogued topic checks payloads, any other does not."""
     numbers = Numbering(FIRST, "me", 0.0)
-    assert numbers.open("prx.lifecycle.tool_call", 5).check is not None
-    assert numbers.open("other.topic", 5).check is None
+    assert numbers.open("prx.lifecycle.tool_call", 5).types_of is not None
+    assert numbers.open("other.topic", 5).types_of is None
 
 
 def test_a_beacon_tells_only_news() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.protocol.catalogue import ANY, CONTEXT_FIELDS, EVENTS, Field, check, checker_for, json_type
+from broker.protocol.catalogue import ANY, CONTEXT_FIELDS, EVENTS, Field, check, json_type, types_for
 from broker.protocol.errors import SchemaError
 from broker.protocol.projections import DIALECTS
 from broker.protocol.topics import LIFECYCLE, is_topic
@@ -167,17 +167,17 @@ def test_an_error_repeats_only_the_start_of_a_long_value() -> None:
     assert len(str(caught.value)) < 160
 
 
-def test_the_checker_is_kept_per_topic() -> None:
-    """Asking twice for a topic's checker gives the same one, so that a publisher may keep it."""
-    assert checker_for(LIFECYCLE + "tool_call") is checker_for(LIFECYCLE + "tool_call")
+def test_the_types_are_kept_per_topic() -> None:
+    """Asking twice what a topic is asked for gives the same answer, so that a publisher may keep it."""
+    assert types_for(LIFECYCLE + "tool_call") is types_for(LIFECYCLE + "tool_call")
 
 
 @pytest.mark.parametrize(
     "topic", ["tool_call", "prx.lifecycle.", "prx.lifecycle.mine", "prx.metrics.tool_call"]
 )
-def test_other_topics_have_no_checker(topic: str) -> None:
+def test_other_topics_are_asked_for_nothing(topic: str) -> None:
     """A topic outside the catalogue has nothing to be checked against."""
-    assert checker_for(topic) is None
+    assert types_for(topic) is None
 
 
 @pytest.mark.parametrize(
