@@ -70,16 +70,13 @@ class Publisher:
         self,
         topic: str,
         payload: Mapping[str, Any] | bytes,
-        *,
         session_id: str | None = None,
         depth: int | None = None,
         caused_by: str | None = None,
         retain: bool = False,
     ) -> bool:
         """As :meth:`broker.client.Publisher.publish`: a few microseconds, never a wait."""
-        return self._opened().publish(
-            topic, payload, session_id=session_id, depth=depth, caused_by=caused_by, retain=retain
-        )
+        return self._opened().publish(topic, payload, session_id, depth, caused_by, retain)
 
     async def publish_acknowledged(
         self,

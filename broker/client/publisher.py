@@ -17,13 +17,12 @@ from contextlib import contextmanager
 from time import time_ns
 from typing import Any, Final
 
-import msgpack
 import zmq
 
 from ..logs import get_logger
 from ..places import check_directory, endpoints, runtime_directory, spool_directory
 from ..protocol.beacons import encode_beacons
-from ..protocol.envelope import Names, is_text, payload_header
+from ..protocol.envelope import Names, is_text
 from ..protocol.errors import (
     BusUnreachable,
     ClosedError,
@@ -33,7 +32,7 @@ from ..protocol.errors import (
     RequestRefused,
 )
 from ..protocol.json_object import look_at_object
-from ..protocol.limits import ASK_BYTES, DEPTHS, PAYLOAD_BYTES, SOURCE_BYTES
+from ..protocol.limits import ASK_BYTES, DEPTHS, SOURCE_BYTES
 from ..protocol.topics import DEPTH_BYTES
 from ..version import __version__
 from .asker import Asker
@@ -42,15 +41,7 @@ from .closing import Closing
 from .context import Cause, current, inherited
 from .core.batching import GATHERED, LARGE_BYTES, LEAST_BYTES
 from .core.numbering import Numbering, Stream
-from .core.session import (
-    BatchesTold,
-    ControlSession,
-    Held,
-    Identity,
-    Note,
-    Refused,
-    Welcomed,
-)
+from .core.session import BatchesTold, ControlSession, Held, Identity, Note, Refused, Welcomed
 from .lifetime import close_at_exit, forget
 from .link import TICK_SECONDS, Link, Pending
 from .names import KnownNames
@@ -66,7 +57,7 @@ from .options import (
     check_options,
 )
 from .outlet import SHORT, Offer, Outlet, number
-from .payloads import check_claimed, check_depth, encode_dict, encode_payload
+from .payloads import check_depth, content_of, encode_dict, encode_payload
 from .publisher_id import new_key, new_publisher
 from .spool import Spool
 
@@ -76,15 +67,15 @@ _FORKED: Final = "this Publisher was opened in another process; open a new one a
 class Publisher(Asking, Closing):
     """Publishes events under one name. Safe to use from many threads; not across a fork.
 
-    ``source`` is who you are (at most 128 bytes), such as ``"my-agent/1.2"``. ``runtime_dir`` is the
-    bus's directory (default: see :func:`broker.places.runtime_directory`).
+    ``source`` is who you are (at most 128 bytes), such as ``"my-agent/1.2"``. ``runtime_dir`` is the bus's
+    directory (default: see :func:`broker.places.runtime_directory`).
 
-    ``on_full`` says what happens when the queue to the broker has no room: ``"drop"`` counts,
-    ``"block"`` waits at most ``block_seconds`` and then raises :class:`QueueFull`, ``"raise"``
-    raises it at once. ``on_absent`` says what happens without a bus: ``"drop"`` waits 200 ms in the
-    constructor, then counts drops until one appears; ``"raise"`` and ``"block"`` make the
-    constructor raise :class:`BusUnreachable`: when there is none, or after ``block_seconds``. ``oversize``
-    says whether a payload above 64 KiB travels by claim check (up to 64 MiB) or is refused.
+    ``on_full`` says what happens when the queue to the broker has no room: ``"drop"`` counts, ``"block"``
+    waits at most ``block_seconds`` and then raises :class:`QueueFull`, ``"raise"`` raises it at once.
+    ``on_absent`` says what happens without a bus: ``"drop"`` waits 200 ms in the constructor, then counts
+    drops until one appears; ``"raise"`` and ``"block"`` make the constructor raise :class:`BusUnreachable`:
+    when there is none, or after ``block_seconds``. ``oversize`` says whether a payload above 64 KiB travels
+    by claim check (up to 64 MiB) or is refused.
 
     Once the constructor has returned and ``ready`` is true, no event can be lost to a late connect.
     """
@@ -143,11 +134,10 @@ class Publisher(Asking, Closing):
 
     # -- publishing ---------------------------------------------------------------------------
 
-    def publish(  # noqa: C901 - a call costs as much as several of its steps, so they are written out
+    def publish(
         self,
         topic: str,
         payload: Mapping[str, Any] | bytes,
-        *,
         session_id: str | None = None,
         depth: int | None = None,
         caused_by: str | None = None,
@@ -155,16 +145,16 @@ class Publisher(Asking, Closing):
     ) -> bool:
         """Hand one event to the bus; returns whether it was taken (else it was counted as dropped).
 
-        ``payload`` is a JSON object as a dict, or already encoded as bytes. ``session_id`` is at
-        most 256 bytes. ``depth`` raises the depth beyond what the context says; 8 or more is
-        dropped and counted. ``caused_by`` is the id of the event that led to this one (default: the
-        one being handled). ``retain`` keeps it as the topic's last value.
+        ``payload`` is a JSON object as a dict, or already encoded as bytes. ``session_id`` is at most 256
+        bytes. ``depth`` raises the depth beyond what the context says; 8 or more is dropped and counted.
+        ``caused_by`` is the id of the event that led to this one (default: the one being handled).
+        ``retain`` keeps it as the topic's last value.
 
-        Raises :class:`TopicError`, :class:`SchemaError` and :class:`LimitExceeded` for what can
-        never be published, :class:`SpoolFull` when a large payload cannot be stored,
-        :class:`QueueFull` as ``on_full`` says, :class:`ClosedError` and :class:`ForkedError`.
+        Raises :class:`TopicError`, :class:`SchemaError` and :class:`LimitExceeded` for what can never be
+        published, :class:`SpoolFull` when a large payload cannot be stored, :class:`QueueFull` as ``on_full``
+        says, :class:`ClosedError` and :class:`ForkedError`.
         """
-        try:  # a subscription takes half as long as asking get()
+        try:  # which takes half as long as get()
             stream = self._streams[topic]
         except KeyError:
             stream = self._open(topic)
@@ -189,13 +179,13 @@ class Publisher(Asking, Closing):
             level = self._level(context, depth)
             names = self._names.pack(session_id, caused_by, context)
         size = len(body)
-        if retain or size > SHORT:
+        if retain or size >= LARGE_BYTES:
             return self._publish_slowly(stream, level, names, body, retain)
         cost = size + names.cost
         if cost < LEAST_BYTES:  # max() takes five times as long
             cost = LEAST_BYTES
-        gathering = self._gathering
-        self._lock.acquire()
+        gathering, lock = self._gathering, self._lock
+        lock.acquire()  # `with` takes twice as long
         try:
             now_ns = time_ns()
             batch = gathering.batch
@@ -204,7 +194,6 @@ class Publisher(Asking, Closing):
                 and now_ns <= batch.open_until_ns
                 and stream.channel is batch.channel
                 and level == batch.depth
-                and size < LARGE_BYTES
                 and (left := batch.left - cost) >= 0
             ):  # what Gathering.offer says of most events of a burst
                 gathering.last_ns = now_ns
@@ -215,14 +204,9 @@ class Publisher(Asking, Closing):
                 batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
                 return True
             if self.ready and level < DEPTHS:
-                if stream.retired:
-                    stream = self._open(topic)
-                verdict = self._offer(stream, level, names, body, size, now_ns)
-                if verdict == GATHERED:
-                    return True
-                return self._outlet.deliver(verdict, stream, level, names, body, size)
+                return self._hand_over(stream, level, names, body, now_ns)
         finally:
-            self._lock.release()
+            lock.release()
         return self._publish_slowly(stream, level, names, body, retain)
 
     def flush(self) -> bool:
@@ -274,7 +258,7 @@ class Publisher(Asking, Closing):
             self._over_depth += 1
             return 0
         names = self._names.pack(session_id, None, current.get())
-        content = self._content(body)
+        content = content_of(body, self._oversize, self._store)
         pending = self._request(stream, level, names, content, retain=retain, timeout=timeout)
         return int(self._link.wait(pending, f"the publish of {topic}").body["matching"])
 
@@ -345,10 +329,11 @@ class Publisher(Asking, Closing):
         """See :class:`broker.client.link.Owner`."""
         with self._lock:
             self._answered.set()
-            if isinstance(note, Held):
+            if isinstance(note, Held | Refused):
                 self._gather(False)
-                self._outlet.held = True
                 self.ready = False
+            if isinstance(note, Held):
+                self._outlet.held = True
             elif isinstance(note, BatchesTold):
                 self._gather(note.allowed)
             elif isinstance(note, Welcomed):
@@ -362,7 +347,6 @@ class Publisher(Asking, Closing):
                     self._outlet.beacon(self._numbering.beacon(everything=True), self._numbering)
             elif isinstance(note, Refused):
                 self._refusal = note
-                self.ready = False
                 get_logger("broker.client").warning("refused", source=self.source, reason=note.error)
 
     def counters(self) -> dict[str, int]:
@@ -415,6 +399,7 @@ class Publisher(Asking, Closing):
     def forked(self) -> None:
         """A forked child does not own the socket: from now on every call takes the slow way and says so."""
         self.ready = False
+        self._lock = threading.RLock()  # another thread of the parent may have held the other one
         self._outlet.abandon()
 
     def _level(self, context: Cause | None, depth: int | None) -> int:
@@ -455,14 +440,6 @@ class Publisher(Asking, Closing):
             self._numbering.soon(time.monotonic())
             return stream
 
-    def _content(self, body: bytes) -> bytes:
-        """The payload as it stands in the frame: with its header, or as a claim."""
-        size = len(body)
-        if size <= PAYLOAD_BYTES:
-            return payload_header(size) + body
-        check_claimed(size, self._oversize)
-        return bytes(msgpack.packb(self._store(body).fields()))
-
     def _request(
         self, stream: Stream, level: int, names: Names, content: bytes, *, retain: bool, timeout: float
     ) -> Pending:
@@ -488,17 +465,31 @@ class Publisher(Asking, Closing):
             if not self.ready:
                 self._dropped_absent += 1
                 return False
-        content = self._content(body)
         if retain:
-            try:
-                self._request(stream, level, names, content, retain=True, timeout=RETAIN_SECONDS)
-            except QueueFull:
-                if self._on_full != "drop":
-                    raise
-                self._outlet.dropped_full += 1
-                return False
-            return True
+            return self._retain(stream, level, names, body)
+        content = content_of(body, self._oversize, self._store) if len(body) > SHORT else None
         with self._lock:
+            if content is None:
+                return self._hand_over(stream, level, names, body, time_ns())
             if stream.retired:
                 stream = self._open(stream.topic)
             return self._outlet.transmit(stream, level, names, content)
+
+    def _hand_over(self, stream: Stream, level: int, names: Names, body: bytes, now_ns: int) -> bool:
+        """Have an event gathered or sent; for a holder of the lock."""
+        if stream.retired:
+            stream = self._open(stream.topic)
+        size = len(body)
+        verdict = self._offer(stream, level, names, body, size, now_ns)
+        return verdict == GATHERED or self._outlet.deliver(verdict, stream, level, names, body, size)
+
+    def _retain(self, stream: Stream, level: int, names: Names, body: bytes) -> bool:
+        content = content_of(body, self._oversize, self._store)
+        try:
+            self._request(stream, level, names, content, retain=True, timeout=RETAIN_SECONDS)
+        except QueueFull:
+            if self._on_full != "drop":
+                raise
+            self._outlet.dropped_full += 1
+            return False
+        return True

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 TypesOf = Callable[[str], "frozenset[type] | None"]
-"""The Python types that a decoder gives a field of this name when it is as documented; None: any value will do."""
+"""The Python types that a field of this name has, if it is as documented; None when any value will do."""
 
 _SHOWN: Final = (
     40  # characters of an offending value that an error repeats: enough to find it, not to leak it

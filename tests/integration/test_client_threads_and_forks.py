@@ -120,6 +120,30 @@ def test_a_forked_child_may_not_use_what_is_not_its_own(bus: str) -> None:
         assert got == [1, 2]
 
 
+def test_a_child_forked_while_a_thread_publishes_is_not_stuck(bus: str) -> None:
+    """Whatever the parent's threads held at the fork, each call in the child says at once that it may not."""
+    with Publisher("me", runtime_dir=bus, on_absent="block") as agent:
+        agent.publish("prx.x", {"n": 1})
+        held, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with agent._lock:  # as in the middle of a publish
+                held.set()
+                done.wait(20)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert held.wait(20)
+        calls: list[Callable[[], object]] = [
+            lambda: agent.publish("prx.x", {"n": 2}),
+            lambda: agent.publish("prx.x", b'{"n": 2}', retain=True),
+            agent.flush,
+        ]
+        assert in_child(lambda: all(raises_forked(call) for call in calls))
+        done.set()
+        thread.join()
+
+
 def test_a_forked_child_may_open_its_own(bus: str) -> None:
     """Clients that a child opens work there, beside the parent's, and leave those alone."""
     with Subscriber(["prx.x"], runtime_dir=bus) as events, Publisher("parent", runtime_dir=bus) as agent:

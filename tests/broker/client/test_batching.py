@@ -119,6 +119,19 @@ def test_what_is_gathered_is_joined_even_after_a_pause() -> None:
     assert gathering.offer(stream, 0, NAMES, b"{}", 2, batching.AGE_NS + 1) == TURN
 
 
+def test_a_frame_is_open_from_its_eighth_event_until_it_is_old_or_sealed() -> None:
+    """Until then a pause counts, after it nothing joins; in between an event need not be offered."""
+    gathering, stream = deep(numbers())
+    batch = gathering.batch
+    assert batch is not None
+    for _ in range(batching.ALONE_EVENTS):
+        assert batch.open_until_ns == 0
+        gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    assert batch.open_until_ns == batching.AGE_NS
+    gathering.seal()
+    assert batch.open_until_ns == 0
+
+
 def test_the_time_of_sending_is_no_pause() -> None:
     """What a send of our own took does not count as the caller's silence."""
     gathering, stream = Gathering(), numbers().open("prx.a.b", 0)
