@@ -461,7 +461,8 @@ class Publisher(Asking, Closing):
             return False
         self._check_usable()
         with self._lock:
-            self._look_for_subscriptions()
+            if not self.ready:
+                self._look_for_subscriptions()
             if not self.ready:
                 self._dropped_absent += 1
                 return False
