@@ -134,7 +134,7 @@ class Publisher(Asking, Closing):
 
     # -- publishing ---------------------------------------------------------------------------
 
-    def publish(
+    def publish(  # noqa: C901 - a call costs as much as several of its steps, so they are written out
         self,
         topic: str,
         payload: Mapping[str, Any] | bytes,
@@ -158,6 +158,19 @@ class Publisher(Asking, Closing):
             stream = self._streams[topic]
         except KeyError:
             stream = self._open(topic)
+        context = current.get()
+        if context is None and depth is None and caused_by is None:
+            level = self._floor
+            try:
+                names = self._known_names[session_id]
+            except KeyError:
+                names = self._names.pack(session_id, None, None)
+        else:
+            level = self._level(context, depth)
+            if level >= DEPTHS:
+                self._over_depth += 1
+                return False
+            names = self._names.pack(session_id, caused_by, context)
         if type(payload) is bytes and payload.isascii():
             try:
                 look_at_object(payload)
@@ -168,16 +181,6 @@ class Publisher(Asking, Closing):
             body = encode_dict(payload, stream)
         else:
             body = encode_payload(payload, stream)
-        context = current.get()
-        if context is None and depth is None and caused_by is None:
-            level = self._floor
-            try:
-                names = self._known_names[session_id]
-            except KeyError:
-                names = self._names.pack(session_id, None, None)
-        else:
-            level = self._level(context, depth)
-            names = self._names.pack(session_id, caused_by, context)
         size = len(body)
         if retain or size >= LARGE_BYTES:
             return self._publish_slowly(stream, level, names, body, retain)
