@@ -172,7 +172,6 @@ class StubPublisher(Closing):
         self,
         topic: str,
         payload: Mapping[str, Any] | bytes,
-        *,
         session_id: str | None = None,
         depth: int | None = None,
         caused_by: str | None = None,

@@ -41,12 +41,18 @@ Offer = Callable[[Stream, int, Names, bytes, int, int], int]
 class Outlet:
     """The way out of one publisher, to the broker's ingress at ``endpoint``.
 
-    ``check_usable``, a method, raises what a closed or forked publisher has to say. ``dropped_full`` counts
-    events that found no room. ``held`` says that the broker drains: what is gathered waits.
+    ``check_usable``, a method, raises what a closed or forked publisher has to say; ``current``, another one,
+    gives the stream that a topic has now. ``dropped_full`` counts events that found no room. ``held`` says
+    that the broker drains: what is gathered waits.
     """
 
     def __init__(
-        self, endpoint: str, on_full: OnFull, block_seconds: float, check_usable: Callable[[], None]
+        self,
+        endpoint: str,
+        on_full: OnFull,
+        block_seconds: float,
+        check_usable: Callable[[], None],
+        current: Callable[[Stream], Stream],
     ) -> None:
         self.lock = threading.RLock()
         self.gathering = Gathering()
@@ -57,6 +63,7 @@ class Outlet:
         self._on_full = on_full
         self._block_seconds = block_seconds
         self._check = weakref.WeakMethod(check_usable)  # a publisher that nobody holds is to be collected
+        self._current = weakref.WeakMethod(current)
         self._closing = threading.Event()  # nobody waits for room any longer
         self._closed = False
         self._flusher: Flusher | None = None
@@ -79,15 +86,20 @@ class Outlet:
             now_ns = time_ns()
             gathering.begin(stream, depth, now_ns)
             verdict = self._offer(stream, depth, names, body, size, now_ns)
-        if not self.flush():
-            return self._without_room(stream, depth, names, payload_header(size) + body)
-        now_ns = time_ns()
-        stream.sequence = sequence = stream.sequence + 1
+        frame = b""
+        sequence = now_ns = -1
+        while stream.sequence != sequence - 1:  # or a signal handler's event has come first meanwhile
+            if not self.flush():
+                return self._without_room(stream, depth, names, payload_header(size) + body)
+            now_ns = time_ns()
+            sequence = stream.sequence + 1
+            middle = names.layout.pack(sequence, 0xCF, now_ns, names.middle, size)
+            frame = stream.heads[depth] + middle + body
+        stream.sequence = sequence
         if sequence == 1:
             stream.first_time = now_ns
-        middle = names.layout.pack(sequence, 0xCF, now_ns, names.middle, size)
         try:
-            self._send(stream.heads[depth] + middle + body, NOBLOCK)
+            self._send(frame, NOBLOCK)
         except zmq.ZMQError as error:
             stream.sequence = sequence - 1
             self._refuse_other(error)
@@ -96,9 +108,11 @@ class Outlet:
         return True
 
     def together(self, *, begins: bool) -> Offer:
-        """What is offered from now on waits for a :meth:`flush`, or no longer; how it is to be offered."""
+        """What is offered from now on waits for its end, or no longer; how it is to be offered."""
         self._tail_is_seen_to = begins
         self._offer = self.gathering.join if begins else self.gathering.offer
+        if not begins and not self.flush():  # no room yet
+            self._look_after_tail()
         return self._offer
 
     def transmit(self, stream: Stream, depth: int, names: Names, content: bytes) -> bool:
@@ -106,9 +120,7 @@ class Outlet:
 
         ``content`` is its payload with the header, or a packed claim.
         """
-        if self.flush() and self._try(stream, depth, names, content):
-            return True
-        return self._without_room(stream, depth, names, content)
+        return self._try(stream, depth, names, content) or self._without_room(stream, depth, names, content)
 
     def copy(self, frame: bytes) -> bool:
         """Send the published copy of an ask, which keeps its number whatever comes of it; whether it went."""
@@ -156,7 +168,12 @@ class Outlet:
         if batch is None:
             return True
         try:
-            self._send(batch.frame(), NOBLOCK)
+            frame = batch.frame()
+        except BaseException:  # an interrupt
+            self._keep(batch)
+            raise
+        try:
+            self._send(frame, NOBLOCK)
         except zmq.ZMQError as error:
             self._keep(batch)
             self._refuse_other(error)
@@ -244,11 +261,22 @@ class Outlet:
             self.dropped_full += len(batch.rows)
 
     def _try(self, stream: Stream, depth: int, names: Names, content: bytes) -> bool:
-        frame = number(stream, depth, names, content)
+        """Send one event after what is gathered, if there is room."""
+        frame = b""
+        sequence = now_ns = -1
+        while stream.sequence != sequence - 1:  # see `deliver`
+            if not self.flush():
+                return False
+            now_ns = time_ns()
+            sequence = stream.sequence + 1
+            frame = event_frame(stream.heads[depth], sequence, now_ns, names, content)
+        stream.sequence = sequence
+        if sequence == 1:
+            stream.first_time = now_ns
         try:
             self._send(frame, NOBLOCK)
         except zmq.ZMQError as error:
-            stream.sequence -= 1
+            stream.sequence = sequence - 1
             self._refuse_other(error)
             return False
         return True
@@ -271,7 +299,10 @@ class Outlet:
             while time.monotonic() < deadline:
                 self._pause()
                 self._check_usable()
-                if self.flush() and self._try(stream, depth, names, content):
+                current = self._current()
+                if current is not None:
+                    stream = current(stream)
+                if self._try(stream, depth, names, content):
                     return True
         self.dropped_full += 1
         if self._on_full == "drop":

@@ -13,7 +13,7 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import time_ns
 from typing import Any, Final
 
@@ -101,7 +101,7 @@ class Publisher(Asking, Closing):
         self._on_full = on_full
         self._oversize = oversize
         self._pid = os.getpid()
-        self._outlet = Outlet(addresses.ingress, on_full, block_seconds, self._check_usable)
+        self._outlet = Outlet(addresses.ingress, on_full, block_seconds, self._check_usable, self._current)
         self._lock = self._outlet.lock
         self._gathering = self._outlet.gathering
         self._offer: Offer = self._gathering.offer
@@ -134,7 +134,7 @@ class Publisher(Asking, Closing):
 
     # -- publishing ---------------------------------------------------------------------------
 
-    def publish(  # noqa: C901 - a call costs as much as several of its steps, so they are written out
+    def publish(
         self,
         topic: str,
         payload: Mapping[str, Any] | bytes,
@@ -154,17 +154,11 @@ class Publisher(Asking, Closing):
         published, :class:`SpoolFull` when a large payload cannot be stored, :class:`QueueFull` as ``on_full``
         says, :class:`ClosedError` and :class:`ForkedError`.
         """
-        try:  # which takes half as long as get()
-            stream = self._streams[topic]
-        except KeyError:
-            stream = self._open(topic)
+        stream = self._streams.get(topic) or self._open(topic)
         context = current.get()
         if context is None and depth is None and caused_by is None:
             level = self._floor
-            try:
-                names = self._known_names[session_id]
-            except KeyError:
-                names = self._names.pack(session_id, None, None)
+            names = self._known_names.get(session_id) or self._names.pack(session_id, None, None)
         else:
             level = self._level(context, depth)
             if level >= DEPTHS:
@@ -188,8 +182,9 @@ class Publisher(Asking, Closing):
         if cost < LEAST_BYTES:  # max() takes five times as long
             cost = LEAST_BYTES
         gathering, lock = self._gathering, self._lock
-        lock.acquire()  # `with` takes twice as long
+        taken = None
         try:
+            lock.acquire()  # `with` takes twice as long
             now_ns = time_ns()
             batch = gathering.batch
             if (
@@ -205,12 +200,15 @@ class Publisher(Asking, Closing):
                 if sequence == 1:
                     stream.first_time = now_ns
                 batch.rows.append((stream.index, sequence, now_ns, names.session_id, names.cause, body))
-                return True
-            if self.ready and level < DEPTHS:
-                return self._hand_over(stream, level, names, body, now_ns)
-        finally:
-            lock.release()
-        return self._publish_slowly(stream, level, names, body, retain)
+                taken = True
+            elif self.ready and level < DEPTHS:
+                taken = self._hand_over(stream, level, names, body, now_ns)
+        except BaseException:  # of a signal handler too, as soon as the lock is ours, or before
+            with suppress(RuntimeError):  # it is not
+                lock.release()
+            raise
+        lock.release()
+        return self._publish_slowly(stream, level, names, body, retain) if taken is None else taken
 
     def flush(self) -> bool:
         """Hand what was gathered in a burst to libzmq now; false when its queue has no room for it.
@@ -443,12 +441,15 @@ class Publisher(Asking, Closing):
             self._numbering.soon(time.monotonic())
             return stream
 
+    def _current(self, stream: Stream) -> Stream:
+        """The stream that the topic of ``stream`` has now: another one since the publisher id was renewed."""
+        return self._open(stream.topic) if stream.retired else stream
+
     def _request(
         self, stream: Stream, level: int, names: Names, content: bytes, *, retain: bool, timeout: float
     ) -> Pending:
         with self._lock:
-            if stream.retired:
-                stream = self._open(stream.topic)
+            stream = self._current(stream)
             self._outlet.flush()  # so that it overtakes no more than it must
             frame = number(stream, level, names, content)
             try:
@@ -475,15 +476,11 @@ class Publisher(Asking, Closing):
         with self._lock:
             if content is None:
                 return self._hand_over(stream, level, names, body, time_ns())
-            if stream.retired:
-                stream = self._open(stream.topic)
-            return self._outlet.transmit(stream, level, names, content)
+            return self._outlet.transmit(self._current(stream), level, names, content)
 
     def _hand_over(self, stream: Stream, level: int, names: Names, body: bytes, now_ns: int) -> bool:
         """Have an event gathered or sent; for a holder of the lock."""
-        if stream.retired:
-            stream = self._open(stream.topic)
-        size = len(body)
+        stream, size = self._current(stream), len(body)
         verdict = self._offer(stream, level, names, body, size, now_ns)
         return verdict == GATHERED or self._outlet.deliver(verdict, stream, level, names, body, size)
 

@@ -36,8 +36,16 @@ def is_object(data: bytes) -> bool:
 def read_far_numbers(data: bytes) -> dict[str, Any] | None:
     """What a JSON object says that orjson does not read; None when it is none.
 
-    A whole number beyond 64 bits is an int, another one beyond a double an infinity.
+    A whole number beyond 64 bits is an int, another one beyond a double an infinity, and so is one of more
+    digits than Python reads as an int.
     """
     import json  # hardly ever needed
 
-    return json.loads(data) if is_object(data) else None
+    return json.loads(data, parse_int=_whole) if is_object(data) else None
+
+
+def _whole(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:  # more of them than sys.get_int_max_str_digits()
+        return float(digits)

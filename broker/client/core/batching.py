@@ -102,8 +102,8 @@ class Gathering:
     ``allowed`` says whether events may be gathered at all: only while every subscriber reads batches.
     ``last_ns`` is when the last event was dealt with. Times are ns since the epoch.
 
-    A signal handler may publish between any two calls that this code makes. What it does stays whole
-    because a batch is taken before it is packed, and an event joins it without a call in between.
+    A signal handler may publish, or raise, at the end of any call that this code makes. What it does stays
+    whole because a batch is taken before it is packed, and is taken or joined without a call in between.
     """
 
     __slots__ = ("_run", "allowed", "batch", "last_ns")
@@ -165,7 +165,8 @@ class Gathering:
 
     def _enter(self, batch: Batch, stream: Stream, names: Names, body: bytes, size: int, now_ns: int) -> int:
         """Enter an event into ``batch``, if that has room and has not left meanwhile, numbering it."""
-        left = batch.left - max(LEAST_BYTES, size + names.cost)
+        cost = max(LEAST_BYTES, size + names.cost)
+        left = batch.left - cost
         if left < 0 or self.batch is not batch:
             return TURN
         verdict = GATHERED if batch.rows else FIRST
@@ -193,11 +194,11 @@ class Gathering:
 
     def take(self) -> Batch | None:
         """What is gathered, which is no longer: to be sent; None when there is nothing."""
-        batch = self.batch
-        self.batch = None
+        deep = self.batch is not None and len(self.batch.rows) >= ALONE_EVENTS
+        batch, self.batch = self.batch, None
         if batch is None or not batch.rows:
             return None
-        if len(batch.rows) >= ALONE_EVENTS:
+        if deep:
             self._run = DEEP
         return batch
 
@@ -208,4 +209,6 @@ class Gathering:
     def over(self, now_ns: int) -> bool:
         """Whether something is gathered and the burst has ended (or the clock was set back)."""
         batch = self.batch
-        return batch is not None and batch.rows != [] and not 0 <= now_ns - self.last_ns <= QUIET_NS
+        if batch is None or not batch.rows:
+            return False
+        return now_ns < batch.begun_ns - AGE_NS or not 0 <= now_ns - self.last_ns <= QUIET_NS

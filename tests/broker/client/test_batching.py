@@ -132,6 +132,36 @@ def test_a_frame_is_open_from_its_eighth_event_until_it_is_old_or_sealed() -> No
     assert batch.open_until_ns == 0
 
 
+def test_a_clock_that_is_set_back_keeps_nothing() -> None:
+    """What was gathered before is to be sent, however quickly other events follow."""
+    gathering, stream = deep(numbers())
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    assert gathering.batch is not None
+    assert not gathering.over(0)
+    gathering.batch.begun_ns = SECOND
+    assert gathering.over(0)
+
+
+def test_an_interrupt_in_the_middle_of_joining_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a signal handler's event takes of a frame is not given away again."""
+    gathering, stream = deep(numbers())
+    gathering.offer(stream, 0, NAMES, b"{}", 2, 0)
+    batch = gathering.batch
+    assert batch is not None
+    before, interrupts = batch.left, [None]
+
+    def interrupted(*sizes: int) -> int:
+        if interrupts:
+            interrupts.pop()
+            assert gathering.offer(stream, 0, NAMES, b"{}", 2, 0) == GATHERED
+        return max(sizes)
+
+    monkeypatch.setattr(batching, "max", interrupted, raising=False)
+    assert gathering.offer(stream, 0, NAMES, b"{}", 2, 0) == GATHERED
+    assert before - batch.left == 2 * batching.LEAST_BYTES
+    assert [row[1] for row in batch.rows] == [1, 2, 3]
+
+
 def test_the_time_of_sending_is_no_pause() -> None:
     """What a send of our own took does not count as the caller's silence."""
     gathering, stream = Gathering(), numbers().open("prx.a.b", 0)

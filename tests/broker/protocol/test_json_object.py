@@ -83,3 +83,13 @@ def test_numbers_beyond_a_double_are_read_as_python_reads_them() -> None:
     data = b'{"a": 1e999, "b": -1e999, "c": ' + b"9" * 400 + b"}"
     assert is_object(data)
     assert read_far_numbers(data) == {"a": math.inf, "b": -math.inf, "c": 10**400 - 1}
+
+
+def test_more_digits_than_python_reads_are_a_number_all_the_same() -> None:
+    """A whole number of 5,000 digits is an infinity, as a double would be, and no error of another kind."""
+    digits = "9" * 5_000
+    assert read_far_numbers(f'{{"n": {digits}, "m": -{digits}, "k": 12}}'.encode()) == {
+        "n": float("inf"),
+        "m": float("-inf"),
+        "k": 12,
+    }
