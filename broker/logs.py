@@ -7,8 +7,11 @@ everything else together, and most commands have nothing to say.
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 import threading
+from contextlib import suppress
 from typing import Any, Final, TextIO
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
@@ -27,13 +30,27 @@ def configure(level: str = "info", *, json: bool | None = None, stream: TextIO |
     """Set what is written from now on, and where.
 
     ``level`` is one of :data:`LEVELS`. ``json`` is None for "JSON unless the stream is a terminal".
-    ``stream`` replaces stderr. Raises :class:`ValueError` for another level.
+    ``stream`` replaces stderr. Raises :class:`ValueError` for another level. A process that has called this
+    ends with its own exit code though nobody reads what it says.
     """
     if level not in LEVELS:
         raise ValueError(f"log level {level!r} is not one of {', '.join(LEVELS)}")
     with _Settings.lock:
         _Settings.level, _Settings.json, _Settings.stream = LEVELS[level], json, stream
         _Settings.backend = None
+    atexit.unregister(_let_go)
+    atexit.register(_let_go)
+
+
+def _let_go() -> None:
+    """What is left and cannot be written goes nowhere, or the interpreter would end with 120 over it."""
+    for descriptor, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError), open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), descriptor)
 
 
 class Logger:

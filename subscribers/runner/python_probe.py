@@ -202,6 +202,7 @@ def main(argv: list[str] | None = None) -> int:
     configure("info")
     answer = os.dup(1)
     os.dup2(2, 1)  # what handlers print is for people
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # at once: one may end the process
     request = msgpack.unpackb(sys.stdin.buffer.read())
     loaded = _load(options.path, is_entry_point=options.entry_point)
     with open(answer, "wb") as stream:

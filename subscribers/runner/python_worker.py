@@ -317,6 +317,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     configure(options.log_level)
     os.dup2(2, 1)  # what handlers print is for people
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # at once: one may end the process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for descriptor in (options.channel, options.board):
         os.set_inheritable(descriptor, False)  # what handlers start is not to hold them open

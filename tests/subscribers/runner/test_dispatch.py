@@ -28,7 +28,7 @@ from subscribers.runtimes.spawn import StartFailed
 from subscribers.sources.resolve import Resolved, Unresolved
 
 SPEC = HookSpec("tool_call#0", "prx", "/w/hooks.json", 3, "tool_call", "x", (), {}, None, 30.0, 5.0, False)
-STREAM = cast("Stream", type("Unchecked", (), {"check": None}))
+STREAM = cast("Stream", type("Unchecked", (), {"types_of": None}))
 """A topic that is not in the catalogue, as those of reports."""
 
 
