@@ -219,6 +219,22 @@ def test_an_acknowledged_publish_follows_what_was_gathered(bus: str) -> None:
         until(lambda: events.batch(timeout=0.01) == [] and events.stats["missed"] == 0, "a clean account")
 
 
+def test_a_retained_event_in_a_burst_is_kept_and_comes_once(bus: str) -> None:
+    """It is delivered with the burst around it, and is the topic's last value for who comes later."""
+    with (
+        Subscriber(["prx.x"], runtime_dir=bus) as events,
+        Publisher("agent", runtime_dir=bus, on_absent="block", on_full="block") as agent,
+    ):
+        burst(agent, 100)
+        assert agent.publish("prx.x", {"n": 100}, retain=True)
+        for number in range(101, 200):
+            assert agent.publish("prx.x", {"n": number})
+        assert sorted(numbers(events, 200)) == list(range(200))
+        with Subscriber(["prx.x"], last=True, runtime_dir=bus) as later:
+            assert numbers(later, 1) == [100]
+        assert events.batch(timeout=0.05) == []
+
+
 def test_threads_gather_together(bus: str) -> None:
     """Four threads that publish at once: nothing is lost and each one's events are in order."""
     with (
