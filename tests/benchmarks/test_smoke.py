@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,8 @@ def test_each_question_is_answered(question: str, tmp_path: Path) -> None:
     assert cells
     for cell in cells:
         assert cell["question"] == question
-        assert cell["skipped"] == {}
+        reasons = set(cell["skipped"].values())
+        assert reasons <= (set() if os.environ.get("CI") else {"not installed"})  # CI installs every peer
         assert cell["runs"]
         for runs in cell["runs"].values():
             assert [sorted(figures) for figures in runs] == [sorted(runs[0])]
